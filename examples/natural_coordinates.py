@@ -23,7 +23,9 @@ def describe(closed: bool) -> wt.Mechanism:
     before, origin = m.ground, POINTS[0]
     for k in range(5):
         along = POINTS[k + 1] - POINTS[k]
-        link = m.body(f"link {k + 1}", wt.point_masses([(0.5, (0, 0, 0)), (0.5, tuple(along))]))
+        masses = wt.point_masses([(0.5, (0, 0, 0)), (0.5, tuple(along))])
+        bar = wt.rod(1.0, 0.0, axis=tuple(along))  # without mass: for pictures alone
+        link = m.body(f"link {k + 1}", masses + bar)
         m.revolute(f"R{k + 1}", before, link, at=tuple(POINTS[k] - origin), axis="yzxyz"[k])
         before, origin = link, POINTS[k]
     if closed:

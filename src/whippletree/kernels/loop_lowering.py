@@ -10,7 +10,7 @@ import numpy as np
 
 from whippletree.kernels.forest import count_solve, solve_ir
 from whippletree.kernels.forest_columns import ColumnTables, columns_ir, count_columns
-from whippletree.kernels.lowering import ARGUMENTS, BLOCK, LoweredBody, Pool, declarations
+from whippletree.kernels.lowering import ARGUMENTS, BLOCK, LoweredBody, Pool, declarations, flushing
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 from whippletree.programs.loop_program import (
@@ -21,6 +21,8 @@ from whippletree.programs.loop_program import (
     ItemLoop,
     LoopProgram,
     MemoryRef,
+    ProgramStep,
+    RepeatedSteps,
     Segment,
     StepFunction,
 )
@@ -29,15 +31,15 @@ __all__ = ["RolledLoops"]
 
 
 class RolledLoops:
-    """A program from loops, as formulations write them."""
+    """A program from loops, as formulations write them; `flush` is as in `StraightLine`."""
 
-    def __init__(self, program: LoopProgram) -> None:
-        self.program = program
+    def __init__(self, program: LoopProgram, *, flush: bool = False) -> None:
+        self.program, self.flush = program, flush
         self.work_size = program.work_size
         self.pool = Pool(1, len(program.constants))
         rows: list[int] = []
         self.starts: list[tuple[int, ...]] = []
-        for step in program.steps:
+        for step in _flat(program.steps):
             if isinstance(step, Segment):
                 self.starts.append(())
                 continue
@@ -66,9 +68,14 @@ class RolledLoops:
 
     def count(self) -> OperationCount:
         """Count the operations of one evaluation."""
+        return self._counted(self.program.steps)
+
+    def _counted(self, steps: Sequence[ProgramStep]) -> OperationCount:
         total = OperationCount()
-        for step in self.program.steps:
-            if isinstance(step, Segment):
+        for step in steps:
+            if isinstance(step, RepeatedSteps):
+                total = total + step.times * self._counted(step.steps)
+            elif isinstance(step, Segment):
                 total = total + self.tape(step.variant).count()
             elif isinstance(step, ForestSolve):
                 total = total + count_solve(step)
@@ -79,6 +86,11 @@ class RolledLoops:
                 for k, n in times.items():
                     total = total + n * self.tape(step.variants[k]).count()
         return total
+
+    def operations(self) -> set[str]:
+        """Return the names of all operations that occur in steps of any kind."""
+        kinds = [kind for step in _flat(self.program.steps) for kind in _kinds(step)]
+        return {name for kind in kinds for name, _ in self.tape(kind).operations}
 
     def tape(self, variant: StepFunction) -> Tape:
         """Return the operations of a step, read once."""
@@ -94,6 +106,21 @@ class RolledLoops:
         self.pool = Pool(max(width, pack), len(self.program.constants))
         writer = _Writer(self, width, pack, fused)
         return writer.module(name)
+
+
+def _flat(steps: Sequence[ProgramStep]) -> list[Segment | ItemLoop | Climb | ForestSolve | ForestColumns]:
+    """Return all steps in order, those that are repeated once."""
+    found: list[Segment | ItemLoop | Climb | ForestSolve | ForestColumns] = []
+    for step in steps:
+        found += step.steps if isinstance(step, RepeatedSteps) else [step]
+    return found
+
+
+def _kinds(step: Segment | ItemLoop | Climb | ForestSolve | ForestColumns) -> Sequence[StepFunction]:
+    """Return the functions that a step runs; solutions of triangular systems have none."""
+    if isinstance(step, Segment):
+        return [step.variant]
+    return step.variants if isinstance(step, ItemLoop | Climb) else ()
 
 
 def _visits(step: ItemLoop | Climb) -> Iterator[tuple[int, ...]]:
@@ -116,11 +143,13 @@ class _Writer:
         self.T, self.align = vector_type(width), 8 * width
         self.lines: list[str] = []
         self.functions: list[str] = []  # that the lines call
-        self.block = 0
+        self.rounds = 0
+        self.numbered: Iterator[tuple[int, tuple[int, ...]]] = iter(())
 
     def module(self, name: str) -> str:
         program = self.loops.program
-        self.lines = [f"define void @{name}({ARGUMENTS}) #2 {{", "entry:"]
+        flush, restore, declared = flushing(self.loops.flush)
+        self.lines = [f"define void @{name}({ARGUMENTS}) #2 {{", "entry:", *flush]
         self.lines.append("  %go = icmp ne ptr %out, null")
         self._pointers(program)
         for argument, size in program.zeroed:
@@ -128,25 +157,56 @@ class _Writer:
         for place, size in program.zeroed_work:
             self.lines.append(f"  %cleared{place} = getelementptr {self.T}, ptr %work, i64 {place}")
             self._clear(f"%cleared{place}", size)
-        for i, (step, start) in enumerate(zip(program.steps, self.loops.starts, strict=True)):
-            if isinstance(step, Segment):
-                self._segment(step.variant, f"s{i}_")
-            elif isinstance(step, ItemLoop):
-                self._item_loop(step, start, f"s{i}_")
-            elif isinstance(step, ForestSolve):
-                options: Any = {"width": self.width, "pack": self.pack, "fused": self.fused}
-                self.lines += solve_ir(step, start[0], f"s{i}_", **options)
-            elif isinstance(step, ForestColumns):
-                tables = ColumnTables(step, start[0])
-                lines, functions = columns_ir(tables, f"s{i}_", width=self.width, fused=self.fused)
-                self.lines += lines
-                self.functions.append(functions)
-            else:
-                self._climb(step, start, f"s{i}_")
-        self.lines += ["  br label %stop", "stop:", "  ret void", "}"]
-        memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+        self.numbered = iter(enumerate(self.loops.starts))
+        for step in program.steps:
+            self._step(step)
+        self.lines += ["  br label %stop", "stop:", *restore, "  ret void", "}"]
+        memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n" + declared
         whole = "\n".join(["\n".join(self.lines), *self.functions, memset])
         return whole + declarations(self.width, {1, self.pack, SIDE_BY_SIDE}, self.loops.pool, whole)
+
+    def _step(self, step: ProgramStep) -> None:
+        """Write a step; those that are repeated in a loop around them."""
+        if isinstance(step, RepeatedSteps):
+            self._repeated(step)
+            return
+        i, start = next(self.numbered)
+        if isinstance(step, Segment):
+            self._segment(step.variant, f"s{i}_")
+        elif isinstance(step, ItemLoop):
+            self._item_loop(step, start, f"s{i}_")
+        elif isinstance(step, ForestSolve):
+            options: Any = {"width": self.width, "pack": self.pack, "fused": self.fused}
+            self.lines += solve_ir(step, start[0], f"s{i}_", **options)
+        elif isinstance(step, ForestColumns):
+            tables = ColumnTables(step, start[0])
+            lines, functions = columns_ir(tables, f"s{i}_", width=self.width, fused=self.fused)
+            self.lines += lines
+            self.functions.append(functions)
+        else:
+            self._climb(step, start, f"s{i}_")
+
+    def _repeated(self, step: RepeatedSteps) -> None:
+        """Write rounds of steps."""
+        self.rounds += 1
+        name = f"round{self.rounds}"
+        self.lines += [
+            f"  br label %{name}before",
+            f"{name}before:",
+            f"  br label %{name}",
+            f"{name}:",
+            f"  %{name}i = phi i64 [0, %{name}before], [%{name}next, %{name}latch]",
+        ]
+        for one in step.steps:
+            self._step(one)
+        self.lines += [
+            f"  br label %{name}latch",
+            f"{name}latch:",
+            f"  %{name}next = add i64 %{name}i, 1",
+            f"  %{name}more = icmp slt i64 %{name}next, {step.times}",
+            f"  br i1 %{name}more, label %{name}, label %{name}after",
+            f"{name}after:",
+        ]
 
     def _clear(self, pointer: str, size: int) -> None:
         """Set numbers to zero."""
@@ -156,7 +216,7 @@ class _Writer:
     def _pointers(self, program: LoopProgram) -> None:
         """Load the addresses of inputs and outputs that are used."""
         used: set[tuple[str, int]] = set()
-        for step in program.steps:
+        for step in _flat(program.steps):
             if isinstance(step, ForestSolve):
                 if step.vector is not None and not step.in_work:
                     used.add(("o", step.vector))
@@ -240,8 +300,9 @@ class _Writer:
     def _segment(self, variant: StepFunction, prefix: str) -> None:
         """Write a function that is evaluated once, in blocks if it is long and reads nothing that it writes."""
         tape = self.loops.tape(variant)
-        written = {place.memory for place in variant.targets}
-        if len(tape.operations) < BLOCK or any(place.memory in written for place in variant.sources):
+        written = {(place.memory, place.argument, place.offset) for place in variant.targets}
+        read = {(place.memory, place.argument, place.offset) for place in variant.sources}
+        if len(tape.operations) < BLOCK or written & read:
             self._variant(variant, prefix, None)
             return
         places: dict[int, list[int]] = {}

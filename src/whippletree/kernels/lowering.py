@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.kernels.native import host
-from whippletree.kernels.tape import Tape, arrange, fuse, read_tape
+from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import number, sincos_ir, tanh_ir, vector_type
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Pool",
     "StraightLine",
     "declarations",
+    "flushing",
     "table_numbers",
 ]
 
@@ -500,8 +501,16 @@ BLOCK = 400
 """Operations to a block: within one, the compiler may reorder; across, it keeps the order given."""
 
 
-def _flushing() -> tuple[list[str], list[str]]:
-    """Return the lines that make an x86 processor take numbers below 2e-308 for zero, and those that undo it."""
+def flushing(wanted: bool) -> tuple[list[str], list[str], str]:
+    """Return lines by which a processor takes numbers below 2e-308 for zero, lines that undo it, and declarations.
+
+    All are empty where it is not wanted, and for processors other than x86, which need no longer for such numbers.
+
+    >>> flushing(False)
+    ([], [], '')
+    """
+    if not wanted or not host().triple.startswith("x86_64"):
+        return [], [], ""
     begin = [
         "  %mode = alloca i32, align 4",
         "  %flushing = alloca i32, align 4",
@@ -511,13 +520,12 @@ def _flushing() -> tuple[list[str], list[str]]:
         "  store i32 %flush, ptr %flushing, align 4",
         "  call void @llvm.x86.sse.ldmxcsr(ptr %flushing)",
     ]
-    return begin, ["  call void @llvm.x86.sse.ldmxcsr(ptr %mode)"]
+    declared = "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n"
+    return begin, ["  call void @llvm.x86.sse.ldmxcsr(ptr %mode)"], declared
 
 
 _FLUSH = 0x8040
 """The bits of the control register by which subnormal results and operands are zero."""
-
-_FLUSH_DECLARATIONS = "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n"
 
 
 class StraightLine:
@@ -537,7 +545,7 @@ class StraightLine:
 
     def __init__(self, function: ca.Function, *, flush: bool = False) -> None:
         self.function = function
-        self._flush = flush and host().triple.startswith("x86_64")
+        self._flush = flush
         self._pool = Pool(1, 0)
 
     @property
@@ -551,11 +559,19 @@ class StraightLine:
         """The operations, as counted."""
         return read_tape(self.function)
 
+    def count(self) -> OperationCount:
+        """Count the operations of one evaluation."""
+        return self.tape.count()
+
+    def operations(self) -> set[str]:
+        """Return the names of all operations that occur."""
+        return {name for name, _ in self.tape.operations}
+
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
         """Return a module that evaluates the trace for `width` states, element by element beside each other."""
         self._pool = Pool(max(width, pack), table_numbers(self.tape).size)
         tape, T, align = arrange(fuse(self.tape)), vector_type(width), 8 * width
-        flush, restore = _flushing() if self._flush else ([], [])
+        flush, restore, declared = flushing(self._flush)
         head: list[str] = ["begin:", *flush, "  %go = icmp ne ptr %out, null"]
         for a in sorted({argument for argument, _ in tape.inputs.values()}):
             head.append(f"  %pi{a} = getelementptr ptr, ptr %in, i64 {a}")
@@ -604,8 +620,9 @@ class StraightLine:
             "}",
         ]
         text = "\n".join(lines)
-        extra = (SEARCH if tape.tables else "") + (_FLUSH_DECLARATIONS if self._flush else "")
-        return "\n".join([text, extra]) + declarations(width, {pack}, self._pool, text)
+        return "\n".join([text, (SEARCH if tape.tables else "") + declared]) + declarations(
+            width, {pack}, self._pool, text
+        )
 
 
 _ZEROS = 64

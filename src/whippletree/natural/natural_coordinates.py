@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -11,7 +11,12 @@ import numpy as np
 from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.natural.natural_conditions import HeldFrames, NaturalConditions, natural_conditions
-from whippletree.formulations.natural.natural_equations import NaturalMotion, natural_joints, refuse_own_coordinates
+from whippletree.formulations.natural.natural_equations import (
+    NaturalMotion,
+    natural_forces,
+    natural_joints,
+    refuse_own_coordinates,
+)
 from whippletree.formulations.natural.natural_model import NaturalElement, NaturalModel, make_natural_model
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.node_tree import column
@@ -21,14 +26,22 @@ from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.cache import open_cache
 from whippletree.kernels.kernel import Array, Kernel, Signature
+from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.lowering import StraightLine
 from whippletree.natural.natural_fit import fit_bodies, fit_joint
+from whippletree.programs.loop_program import LoopProgram
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
 from whippletree.system.equations import Equations
 from whippletree.system.source import source_key
 
-__all__ = ["NaturalCoordinates", "NaturalPart", "natural_coordinates"]
+if TYPE_CHECKING:
+    from whippletree.natural.natural_loops import NaturalLoops
+
+__all__ = ["LARGE", "NaturalCoordinates", "NaturalPart", "natural_coordinates"]
+
+LARGE = 40
+"""With more natural coordinates steps are loops over bodies and conditions: one straight line takes long to compile."""
 
 _SETTLED = 1e-12
 """Joint coordinates that change by less from one fit to the next are found."""
@@ -148,15 +161,29 @@ class NaturalCoordinates:
     @made_once
     def mass_matrix(self) -> Array:
         """The constant mass matrix (n, n), with parameters as described."""
+        return self.mass_at(self.parameter_values())
+
+    def mass_at(self, parameters: list[Array]) -> Array:
+        """Return the mass matrix (n, n) for numbers of the parameters."""
         n, where = self.n_coordinates, self.model.places()
         M = np.zeros((n, n))
-        for body in self.model.bodies:
-            values = self._described_value(body.M)
+        blocks = ca.Function("M", self.parameter_symbols, [ca.SX(ca.horzcat(*(b.M for b in self.model.bodies)))])
+        values = np.array(ca.densify(blocks(*parameters) if parameters else blocks()["o0"]))
+        for k, body in enumerate(self.model.bodies):
             for i, e in enumerate(body.basis):
                 for j, f in enumerate(body.basis):
                     if e in where and f in where:
-                        M[where[e], where[f]] += values[i, j] * np.eye(3)
+                        M[where[e], where[f]] += values[i, 4 * k + j] * np.eye(3)
         return M
+
+    def rows_at(self, x: Array, rates: Array, parameters: list[Array]) -> tuple[Array, Array]:
+        """Return Phi_x (m, n) and Phi'' at zero accelerations (m) at coordinates and velocities, t = 0."""
+        conditions = self.symbolic_conditions
+        v = ca.SX.sym("v", self.n_coordinates)
+        given = [conditions.x, v, conditions.t, *self.parameter_symbols]
+        at = conditions.at(conditions.x, v, conditions.t)
+        rows, bias = ca.Function("rows", given, [conditions.jacobian, at.bias])(x, rates, 0.0, *parameters)
+        return np.array(ca.densify(rows)), np.array(bias).ravel()
 
     @made_once
     def masses(self) -> Array:
@@ -245,7 +272,7 @@ class NaturalCoordinates:
         x = self._rows(x, "x", self.n_coordinates)
         conditions = self.symbolic_conditions
         found = ca.Function("jacobian", [conditions.x, conditions.t, *self.parameter_symbols], [conditions.jacobian])
-        return np.array(ca.densify(found(x, 0.0, *self._parameter_values(parameters))))
+        return np.array(ca.densify(found(x, 0.0, *self.parameter_values(parameters))))
 
     def _rows(self, value: Any, name: str, size: int) -> Array:
         """Return finite numbers (size) or (k, size)."""
@@ -265,7 +292,8 @@ class NaturalCoordinates:
         described = self.system.description.parameters
         return [ca.SX(ca.vertcat(*(p.symbol for p in described)))] if described else []
 
-    def _parameter_values(self, given: Any = None) -> list[Array]:
+    def parameter_values(self, given: Any = None) -> list[Array]:
+        """Return the numbers of the parameters as one input, as described unless given; nothing if there are none."""
         described = self.system.description.parameters
         if not described:
             return []
@@ -273,9 +301,9 @@ class NaturalCoordinates:
         return [np.array([p.value for p in described], dtype=np.float64) if values is None else values]
 
     def kernel(
-        self, name: str, inputs: dict[str, ca.SX], size: int, make: Callable[[], ca.SX], about: str = ""
+        self, name: str, inputs: dict[str, ca.SX], size: int, make: Callable[[], ca.SX | LoopProgram], about: str = ""
     ) -> Kernel:
-        """Return a kernel of inputs by name and one result (size); parameters are an input beside them.
+        """Return a kernel of inputs by name and one result (size); parameters are an input beside them, the last one.
 
         It is traced only if its code is not in the disk cache.
         """
@@ -284,12 +312,15 @@ class NaturalCoordinates:
             tuple((label, symbol.numel()) for label, symbol in given.items()), ((name, size),), (size,)
         )
 
-        def program() -> StraightLine:
-            return StraightLine(ca.Function(name.replace(" ", "_"), list(given.values()), [ca.densify(make())]))
+        def program() -> StraightLine | RolledLoops:
+            made = make()
+            if isinstance(made, LoopProgram):
+                return RolledLoops(made)
+            return StraightLine(ca.Function(name.replace(" ", "_"), list(given.values()), [ca.densify(made)]))
 
-        defaults = dict(zip(["parameters"], self._parameter_values(), strict=False))
+        defaults = dict(zip(["parameters"], self.parameter_values(), strict=False))
         key = f"{source_key()}|{self.system.description.fingerprint()}|natural {name}|{about}|{signature}"
-        key += f"|{self.system.plan.cuts}"
+        key += f"|{self.system.plan.cuts}|{self.large}"
         what = f'{name} of "{self.system.description.name}"'
         return Kernel(key, signature, program, open_cache(), defaults, what=what)
 
@@ -308,19 +339,49 @@ class NaturalCoordinates:
         near = ca.SX.sym("near", self.system.nq)
         inputs = {"x": x, "rates": v, "near": near}
         size = self.system.nq + self.system.nv
-        return self.kernel("joint coordinates", inputs, size, lambda: ca.SX(ca.vertcat(*self.fitted(x, v, near))))
+
+        def make() -> ca.SX | LoopProgram:
+            return self.loops.fit_program() if self.loops else ca.SX(ca.vertcat(*self.fitted(x, v, near)))
+
+        return self.kernel("joint coordinates", inputs, size, make)
+
+    @property
+    def large(self) -> bool:
+        """Whether steps are written as loops."""
+        return self.n_coordinates > LARGE
+
+    @property
+    def loops(self) -> NaturalLoops | None:
+        """The loops by which a large mechanism is evaluated; None if it is written as one straight line."""
+        if not self.large:
+            return None
+        from whippletree.natural.natural_loops import NaturalLoops, loops_fit  # only for large mechanisms
+
+        return NaturalLoops(self) if loops_fit(self) else None
+
+    def forces(self, given: Mapping[str, ca.SX] | None) -> ca.SX:
+        """Return Q (n) at a state in joint coordinates with what acts; of weights alone if none is given."""
+        eq, walk = self.equations, self.walk
+        if given is not None:
+            here = eq.loaded(dict(given))
+            walk = here.walk
+            if eq.closed:
+                walk = eq.closure_set(dict(given), kept=False).efforts_at_cuts(walk, here.tau)
+        return natural_forces(walk, self.model)
 
     def fitted(self, x: ca.SX, rates: ca.SX, near: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return q and v as expressions of natural coordinates and velocities."""
-        bodies = fit_bodies(self.model, x, rates)
+        bodies = dict(enumerate(fit_bodies(self.model, x, rates)))
         q, v = ca.SX(near), ca.SX.zeros(self.system.nv)
-        for joint, (in_q, in_v) in zip(self.model.joints, self._slices(), strict=True):
+        for joint, (in_q, in_v) in zip(self.model.joints, self.joint_slices, strict=True):
             found = fit_joint(joint, bodies, near[in_q])
             if joint.joint.nv:
                 q[in_q], v[in_v] = found
         return q, v
 
-    def _slices(self) -> list[tuple[slice, slice]]:
+    @made_once
+    def joint_slices(self) -> list[tuple[slice, slice]]:
+        """Where the coordinates and velocities of each joint are in q and v."""
         tree = self.equations.node_tree().node_constants
         cuts = self.closure_set.attachments.cuts if self.closure_set is not None else ()
         return [(one.q, one.v) for one in tree] + [(one.q, one.v) for one in cuts]
@@ -334,7 +395,7 @@ class NaturalCoordinates:
     def _run(self, kernel: Kernel, *inputs: Array, parameters: Any) -> Array:
         """Evaluate a kernel for one state, or for rows of states."""
         rows = max((a.shape[0] for a in inputs if a.ndim > 1), default=0)
-        more: list[Array | None] = list(self._parameter_values(parameters))
+        more: list[Array | None] = list(self.parameter_values(parameters))
         given: list[Array | None] = [np.ascontiguousarray(a) for a in inputs]
         size = kernel.output_sizes[0]
         if not rows:

@@ -9,7 +9,7 @@ group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -20,7 +20,7 @@ from whippletree.formulations.natural.natural_model import GROUND, NaturalJoint,
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.spatial import cross
 
-__all__ = ["FittedBody", "fit_bodies", "fit_joint", "places_of"]
+__all__ = ["FittedBody", "fit_bodies", "fit_body", "fit_joint", "places_of"]
 
 _POLAR = 4
 """Iterations for the nearest rotation: 1e-1 amiss becomes 1e-16."""
@@ -55,19 +55,20 @@ def places_of(model: NaturalModel, x: ca.SX, *, rates: bool = False) -> list[ca.
 def fit_bodies(model: NaturalModel, x: ca.SX, v: ca.SX) -> list[FittedBody]:
     """Return the rigid bodies nearest to natural coordinates and velocities."""
     places, rates = places_of(model, x), places_of(model, v, rates=True)
-    found = []
-    for body in model.bodies:
-        whole = sum((places[e] @ body.W[k, :] for k, e in enumerate(body.basis)), ca.SX(3, 4))
-        moving = sum((rates[e] @ body.W[k, :] for k, e in enumerate(body.basis)), ca.SX(3, 4))
-        R = whole[:, 0:3]
-        for _ in range(_POLAR):
-            R = R @ (1.5 * ca.SX.eye(3) - 0.5 * (R.T @ R))
-        w = sum((cross(R[:, j], moving[:, j]) for j in range(3)), ca.SX.zeros(3)) / 2
-        found.append(FittedBody(ca.densify(R), whole[:, 3], w, moving[:, 3]))
-    return found
+    return [fit_body(body.W, [places[e] for e in body.basis], [rates[e] for e in body.basis]) for body in model.bodies]
 
 
-def fit_joint(joint: NaturalJoint, bodies: Sequence[FittedBody], near: ca.SX) -> tuple[ca.SX, ca.SX]:
+def fit_body(W: ca.SX, places: Sequence[ca.SX], rates: Sequence[ca.SX]) -> FittedBody:
+    """Return the rigid body nearest to the places and velocities of its four elements."""
+    whole, moving = (sum((part[k] @ W[k, :] for k in range(4)), ca.SX(3, 4)) for part in (places, rates))
+    R = whole[:, 0:3]
+    for _ in range(_POLAR):
+        R = R @ (1.5 * ca.SX.eye(3) - 0.5 * (R.T @ R))
+    w = sum((cross(R[:, j], moving[:, j]) for j in range(3)), ca.SX.zeros(3)) / 2
+    return FittedBody(ca.densify(R), whole[:, 3], w, moving[:, 3])
+
+
+def fit_joint(joint: NaturalJoint, bodies: Mapping[int, FittedBody], near: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return a joint's coordinates, found from ones that are near, and its velocities."""
     zero = ca.SX.zeros(3)
     sides = tuple(

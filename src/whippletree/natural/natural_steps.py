@@ -13,12 +13,20 @@ begun at x_n + h x'_n + h^2/2 x''_n (8.135). The unknown is d = x - x_n: differe
 that 2/h and 4/h^2 make large. alpha and mu are given for each condition. lambda is zero (penalty), or
 corrected, lambda <- lambda + alpha (Phi + mu Phi'), and the step solved again (8.126; anew from zero in each step).
 
-With `projections`, mu is zero, lambda is corrected after each iteration and kept from step to step, and velocities and
-accelerations are brought onto the conditions by the least change, measured with M, with the matrix K:
+With `projections`, mu is zero, lambda is corrected after each iteration and kept from step to step, and the equations
+of motion hold in the middle of the step, x_m = x_n + d / 2, where the conditions pull:
 
-    K x' = 4/h^2 M x'* ,          K x'' = 4/h^2 M x''* - Phi_x^T alpha gamma
+    M (x'_n+1 - x'_n) / h + Phi_x(x_m)^T (lambda + alpha Phi(x_n+1)) = Q(x_m),     x'_n+1 = 2/h d - x'_n           (1)
 
-(Bayo and Ledesma; Cuadrado, Cardenal and Bayo). The conditions are then satisfied on all three levels.
+Phi being quadratic, Phi_x(x_m) d is what Phi changes by: nothing. So what holds bodies together does no work, which it
+does along directions at the end of the step. The matrix, 4/h^2 M + 2 Phi_x(x_m)^T alpha Phi_x(x_n+1), is no longer
+symmetric, and needs no pivoting either. Then velocities are brought onto the conditions by the least change, measured
+with M, and scaled so that they keep their kinetic energy; accelerations are those of the state:
+
+    K x' = 4/h^2 M x'* ,          K x'' = 4/h^2 Q - Phi_x^T (alpha gamma + 4/h^2 lambda)
+
+(Bayo and Ledesma; Cuadrado, Cardenal and Bayo; directions in the middle: Garcia Orden and Goicolea). The conditions are
+then satisfied on all three levels.
 
 Forces follow from joint coordinates that are fitted to x in every iteration. The book's term -Q_x is left out of K: an
 iteration then takes the error of a spring's force down by (omega h / 2)^2, omega being the circular frequency of what
@@ -30,26 +38,36 @@ of x, x', x'', lambda and, if there are forces, the joint coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
-from whippletree.formulations.methods.natural import NaturalSettings, solve_natural
-from whippletree.formulations.natural.natural_equations import natural_forces
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.foundation.once import made_once
-from whippletree.kernels.kernel import Kernel
+from whippletree.kernels.kernel import Array, Kernel
+from whippletree.natural.kept_energy import kept_energy
 from whippletree.natural.natural_coordinates import NaturalCoordinates
-from whippletree.symbolic.sparse_factors import SymmetricFactor, add_to, factor_symmetric, minimum_degree
+from whippletree.natural.natural_loops import NaturalLoops
+from whippletree.natural.natural_start import start_accelerations
+from whippletree.programs.loop_program import ItemLoop, LoopProgram, ProgramStep, Segment
+from whippletree.programs.step_tables import Numbers, copied
+from whippletree.symbolic.sparse_factors import (
+    SparseLU,
+    SymmetricFactor,
+    add_to,
+    factor_lu,
+    factor_symmetric,
+    minimum_degree,
+)
 
 __all__ = ["NaturalSteps", "StateLayout"]
 
 _PROJECTIONS = 2
 """Passes of a projection: each leaves about 1 / (alpha h^2 / 4 m) of what was amiss."""
-
-_EXACT = NaturalSettings("exact", iterations=6)
 
 
 class StateLayout(NamedTuple):
@@ -123,29 +141,31 @@ class NaturalSteps:
     # ------------------------------------------------------------------ kernels
 
     def _kernel(
-        self, name: str, size: int, make: Callable[[], ca.SX], inputs: dict[str, ca.SX] | None = None
+        self, name: str, size: int, make: Callable[[], ca.SX | LoopProgram], inputs: dict[str, ca.SX] | None = None
     ) -> Kernel:
         given = self.inputs() if inputs is None else inputs
         about = f"{self.loaded}|{self.projections}|{self.wrenches}"
         return self.natural.kernel(name, given, size, make, about)
 
+    def begin(self, q: Array, v: Array, inputs: Mapping[str, Array]) -> Array:
+        """Return x'' (n) at the start of a run, at efforts, time, wrenches and parameters that are given by name."""
+        natural = self.natural
+        parameters = inputs.get("parameters")
+        x, rates = natural.state(q, v, parameters=parameters)
+        given, values = {"q": q, "v": v, **inputs}, natural.parameter_values(parameters)
+        names, function = self._acting_forces
+        Q = np.array(function(*(given[name] for name in names), *values)).ravel()
+        return start_accelerations(natural, x, rates, Q, values)
+
     @made_once
-    def begin(self) -> Kernel:
-        """x'' at the start of a run, with exact multipliers."""
-        natural, eq = self.natural, self.natural.equations
-        given = {"q": ca.SX.sym("q", natural.system.nq), "v": ca.SX.sym("v", natural.system.nv)}
-        inputs = {**given, "tau": self.tau, "t": self.t, **self.acting}
-
-        def make() -> ca.SX:
-            here = eq.loaded({**inputs})
-            walk, closure_set = here.walk, None
-            if eq.closed:
-                closure_set = eq.closure_set({**given, "t": self.t}, kept=False)
-                walk = closure_set.efforts_at_cuts(walk, here.tau)
-            _, found = solve_natural(walk, closure_set, _EXACT, natural.model)
-            return ca.SX(ca.vertcat(*(found.a[i] for i in range(self.layout.n))))
-
-        return self._kernel("natural start", self.layout.n, make, inputs)
+    def _acting_forces(self) -> tuple[list[str], ca.Function]:
+        """Q at a state in joint coordinates, and by which names its inputs are known."""
+        natural = self.natural
+        sizes = {"q": natural.system.nq, "v": natural.system.nv}
+        symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+        symbols |= {"tau": self.tau, "t": self.t, **self.acting}
+        function = ca.Function("Q", [*symbols.values(), *natural.parameter_symbols], [natural.forces(symbols)])
+        return list(symbols), function
 
     @made_once
     def predict(self) -> Kernel:
@@ -161,24 +181,29 @@ class NaturalSteps:
     @made_once
     def iterate(self) -> Kernel:
         """One iteration (8.131), and the size of its change."""
-        return self._kernel("natural iteration", self.layout.n + 1, self.iterated)
+        loops = self.natural.loops
+        make = self.iterated if loops is None else partial(self._iteration_loops, loops)
+        return self._kernel("natural iteration", self.layout.n + 1, make)
 
     def iterated(self) -> ca.SX:
         """Return the next displacement and the size of the change, over symbols."""
-        point = self._point()
+        n, point = self.layout.n, self._point()
+        middle = self._middle() if self.projections else None
         record_stage("Jacobian and conditions", [point.phi, point.rate, point.rows])
-        f = self._residual(point)
+        f = self._residual(point) if middle is None else self._middle_residual(point, middle)
         record_stage("residual", f)
-        tangent = self._tangent(point)
-        change = tangent.solve({i: -f[i] for i in range(self.layout.n)})
-        step = ca.SX(ca.vertcat(*(change[i] for i in range(self.layout.n))))
+        factors = self._tangent(point) if middle is None else self._middle_tangent(point, middle)
+        change = factors.solve({i: -f[i] for i in range(n)})
+        step = ca.SX(ca.vertcat(*(change[i] for i in range(n))))
         record_stage("solution", step)
         return ca.SX(ca.vertcat(self.d + step, ca.norm_2(step)))
 
     @made_once
     def augment(self) -> Kernel:
         """The start of the step with corrected multipliers (8.126)."""
-        return self._kernel("natural multipliers", self.layout.size, self.corrected)
+        loops = self.natural.loops
+        make = self.corrected if loops is None else partial(self._correction_loops, loops)
+        return self._kernel("natural multipliers", self.layout.size, make)
 
     def corrected(self) -> ca.SX:
         """Return the start of the step with corrected multipliers, over symbols."""
@@ -190,7 +215,10 @@ class NaturalSteps:
     def finish(self) -> Kernel:
         """The end of the step, from its displacement."""
 
-        def make() -> ca.SX:
+        def make() -> ca.SX | LoopProgram:
+            loops = self.natural.loops
+            if loops is not None:
+                return self._end_loops(loops)
             x, v, a, kept = self.ended()
             near = self.layout.parts(self.start)[4]
             return ca.vertcat(x, v, a, kept, self.natural.fitted(x, v, near)[0] if self.loaded else near)
@@ -203,6 +231,68 @@ class NaturalSteps:
         lam = self.layout.parts(self.start)[3]
         v, a = self._projected(point) if self.projections else (point.v, point.a)
         return point.x, v, a, lam if self.projections else ca.SX.zeros(self.layout.m)
+
+    # ------------------------------------------------------------------ loops, for large mechanisms
+
+    def _arguments(self) -> dict[str, Numbers]:
+        """Return where the inputs are, by name."""
+        sizes = {name: symbol.numel() for name, symbol in self.inputs().items()}
+        if self.natural.parameter_symbols:
+            sizes["parameters"] = self.natural.parameter_symbols[0].numel()
+        return {name: Numbers("input", 0, size, argument=k) for k, (name, size) in enumerate(sizes.items())}
+
+    def _read(self, loops: NaturalLoops) -> list[ProgramStep]:
+        """Return the steps that bring the inputs to where they are worked with, and the rule's x, x', x''."""
+        given = self._arguments()
+        steps: list[ProgramStep] = [*copied(given["start"], loops.start.part(0, self.layout.size))]
+        for name, place in (("d", loops.d), ("settings", loops.settings), ("t", loops.t)):
+            steps += copied(given[name], place)
+        return [*steps, *loops.prepared(given.get("parameters")), loops.point()]
+
+    def _iteration_loops(self, loops: NaturalLoops) -> LoopProgram:
+        steps = [*self._read(loops), *self.iteration(loops, self._arguments())]
+        n = self.layout.n
+        steps += [*copied(loops.d, Numbers("output", 0, n)), *copied(loops.change, Numbers("output", n, 1))]
+        return loops.program(steps)
+
+    def iteration(self, loops: NaturalLoops, arguments: Mapping[str, Numbers]) -> list[Segment | ItemLoop]:
+        """Return an iteration from the point: forces at fitted joint coordinates, and the solution."""
+        begun: list[Segment | ItemLoop] = [loops.middle()] if self.projections else []
+        at = (loops.middle_x, loops.middle_v, loops.middle_t) if self.projections else (loops.x, loops.v, loops.t)
+        return [*begun, *self._acting(loops, arguments, *at), *loops.iteration(self.projections)]
+
+    def _acting(
+        self, loops: NaturalLoops, arguments: Mapping[str, Numbers], x: Numbers, v: Numbers, t: Numbers
+    ) -> list[Segment | ItemLoop]:
+        """Return the steps to Q at places and velocities of elements."""
+        acting = {name: where for name, where in arguments.items() if name in ("tau", "parameters", *self.acting)}
+        fitted: list[Segment | ItemLoop] = [*copied(loops.near, loops.q), *loops.fitted(x, v)] if self.loaded else []
+        return [*fitted, loops.forces(self.loaded, acting, t)]
+
+    def _correction_loops(self, loops: NaturalLoops) -> LoopProgram:
+        steps = [*self._read(loops), *loops.corrected(self.projections)]
+        return loops.program([*steps, *copied(loops.start.part(0, self.layout.size), self._result())])
+
+    def _result(self) -> Numbers:
+        return Numbers("output", 0, self.layout.size)
+
+    def _end_loops(self, loops: NaturalLoops) -> LoopProgram:
+        steps, result, n = self._read(loops), self._result(), self.layout.n
+        steps += self.end(loops, self._arguments())
+        for k, where in enumerate((loops.x, loops.v, loops.a)):
+            steps += copied(where.part(0, n), result.part(k * n, n))
+        steps += copied(loops.lam, result.part(3 * n, self.layout.m))
+        if self.loaded:
+            steps += [*copied(loops.near, loops.q), *loops.fitted(loops.x, loops.v)]
+            steps += copied(loops.q, result.part(3 * n + self.layout.m, self.layout.nq))
+        return loops.program(steps)
+
+    def end(self, loops: NaturalLoops, arguments: Mapping[str, Numbers]) -> list[ProgramStep]:
+        """Return the end of a step from its point: projections, or multipliers that begin anew."""
+        if not self.projections:
+            return [*loops.forgotten()]
+        acting = self._acting(loops, arguments, loops.x, loops.v, loops.t)
+        return [*loops.projected_velocities(_PROJECTIONS), *acting, *loops.true_accelerations(_PROJECTIONS)]
 
     # ------------------------------------------------------------------ expressions
 
@@ -221,6 +311,13 @@ class NaturalSteps:
         at = self.natural.symbolic_conditions.at(x, v, self.t)
         return _Iterate(x, v, a, at.phi, at.rate, at.rows, at.bias)
 
+    def _middle(self) -> _Iterate:
+        """Return the middle of the step: places and velocities; twice the mean acceleration."""
+        x0, v0, _, _, _ = self.layout.parts(self.start)
+        x, v = x0 + self.d / 2, self.d / self.h
+        at = self.natural.symbolic_conditions.at(x, v, self.t)
+        return _Iterate(x, v, 4 / self.h**2 * self.d - 4 / self.h * v0, at.phi, at.rate, at.rows, at.bias)
+
     def _held(self, point: _Iterate) -> ca.SX:
         """Return alpha (Phi + mu Phi')."""
         rate = 0 if self.projections else self.mu * point.rate
@@ -229,7 +326,13 @@ class NaturalSteps:
     def _residual(self, point: _Iterate) -> ca.SX:
         """Return f (8.132)."""
         lam = self.layout.parts(self.start)[3] + self._held(point)
-        return self._mass_times(point.a) + self._pulled(point, lam) - self._forces(point)
+        return self._mass_times(point.a) + self._pulled(point, lam) - self._forces(point, self.t)
+
+    def _middle_residual(self, point: _Iterate, middle: _Iterate) -> ca.SX:
+        """Return twice what the equations of motion lack in the middle of the step (1)."""
+        lam = self.layout.parts(self.start)[3] + self._held(point)
+        acting = self._forces(middle, self.t - self.h / 2)
+        return self._mass_times(middle.a) + 2 * (self._pulled(middle, lam) - acting)
 
     @made_once
     def _mass(self) -> dict[tuple[int, int], ca.SX]:
@@ -260,18 +363,12 @@ class NaturalSteps:
                 total[j] = total[j] + value * lam[r]
         return ca.SX(ca.vertcat(ca.SX(0, 1), *total))
 
-    def _forces(self, point: _Iterate) -> ca.SX:
+    def _forces(self, point: _Iterate, t: ca.SX) -> ca.SX:
         """Return Q: weight, and what elements and efforts do at fitted joint coordinates."""
-        natural, eq = self.natural, self.natural.equations
         if not self.loaded:
-            return natural_forces(natural.walk, natural.model)
-        q, v = natural.fitted(point.x, point.v, self.layout.parts(self.start)[4])
-        given = {"q": q, "v": v, "tau": self.tau, "t": self.t, **self.acting}
-        here = eq.loaded(given)
-        walk = here.walk
-        if eq.closed:
-            walk = eq.closure_set(given, kept=False).efforts_at_cuts(walk, here.tau)
-        return natural_forces(walk, natural.model)
+            return self.natural.forces(None)
+        q, v = self.natural.fitted(point.x, point.v, self.layout.parts(self.start)[4])
+        return self.natural.forces({"q": q, "v": v, "tau": self.tau, "t": t, **self.acting})
 
     def _tangent(self, point: _Iterate) -> SymmetricFactor:
         """Return the factors of K (8.134)."""
@@ -287,22 +384,41 @@ class NaturalSteps:
         record_stage("tangent matrix", matrix)
         return factor_symmetric(matrix, minimum_degree(matrix, list(range(self.layout.n))))
 
+    def _middle_tangent(self, point: _Iterate, middle: _Iterate) -> SparseLU:
+        """Return the factors of the matrix of (1): conditions act along their directions in the middle."""
+        n, h = self.layout.n, self.h
+        matrix: dict[int, dict[int, ca.SX]] = {i: {} for i in range(n)}
+        for (i, j), value in self._mass.items():
+            for a, b in {(i, j), (j, i)}:
+                add_to(matrix[a], b, 4 / h**2 * value)
+        for r, (along, row) in enumerate(zip(middle.rows, point.rows, strict=True)):
+            for i, value in along.items():
+                heavy = 2 * self.alpha[r] * value
+                for j, other in row.items():
+                    add_to(matrix[i], j, heavy * other)
+        record_stage("tangent matrix", matrix)
+        order = minimum_degree({(i, j) for i, row in matrix.items() for j in row}, list(range(n)))
+        return factor_lu(matrix, [(i, i) for i in order])
+
     def _projected(self, point: _Iterate) -> tuple[ca.SX, ca.SX]:
-        """Return velocities and accelerations on the conditions, with the least change."""
+        """Return velocities on the conditions with the least change, and the accelerations that belong to them."""
         factors, h, n = self._tangent(point), self.h, self.layout.n
 
-        def nearest(given: ca.SX, drift: ca.SX) -> ca.SX:
-            found, lam = given, ca.SX.zeros(self.layout.m)
+        def nearest(push: ca.SX, drift: ca.SX, lam: ca.SX) -> ca.SX:
+            found = ca.SX.zeros(n)
             for _ in range(_PROJECTIONS):
-                push = 4 / h**2 * self._mass_times(given) - self._pulled(point, self.alpha * drift + lam)
-                solved = factors.solve({i: push[i] for i in range(n)})
+                right = push - self._pulled(point, self.alpha * drift + lam)
+                solved = factors.solve({i: right[i] for i in range(n)})
                 found = ca.SX(ca.vertcat(*(solved[i] for i in range(n))))
                 lam = lam + self.alpha * (self._along(point, found) + drift)
             return found
 
-        v = nearest(point.v, ca.SX.zeros(self.layout.m))
-        bias = self.natural.symbolic_conditions.at(point.x, v, self.t).bias
-        return v, nearest(point.a, bias)
+        none, moving = ca.SX.zeros(self.layout.m), self._mass_times(point.v)
+        v = nearest(4 / h**2 * moving, none, none)
+        v = v * kept_energy(ca.dot(point.v, moving), ca.dot(v, self._mass_times(v)))
+        at = self.natural.symbolic_conditions.at(point.x, v, self.t)
+        acting = self._forces(point._replace(v=v), self.t)
+        return v, nearest(4 / h**2 * acting, at.bias, 4 / h**2 * self.layout.parts(self.start)[3])
 
     def _along(self, point: _Iterate, rates: ca.SX) -> ca.SX:
         """Return Phi_x times a column."""

@@ -27,6 +27,7 @@ __all__ = [
     "LoopProgram",
     "MemoryRef",
     "ProgramStep",
+    "RepeatedSteps",
     "Segment",
     "StepFunction",
 ]
@@ -144,7 +145,15 @@ class ForestColumns:
     scratch: int
 
 
-ProgramStep: TypeAlias = Segment | ItemLoop | Climb | ForestSolve | ForestColumns
+@dataclass(frozen=True)
+class RepeatedSteps:
+    """Steps that run several `times`, one round after the other."""
+
+    steps: tuple[Segment | ItemLoop, ...]
+    times: int
+
+
+ProgramStep: TypeAlias = Segment | ItemLoop | Climb | ForestSolve | ForestColumns | RepeatedSteps
 
 
 @dataclass(frozen=True)

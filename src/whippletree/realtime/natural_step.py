@@ -8,12 +8,17 @@ them: the motion itself goes on from x.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 
 from whippletree.kernels.kernel import Array
+from whippletree.natural.natural_loops import NaturalLoops
 from whippletree.natural.natural_settings import refuse_mechanism, step_settings
 from whippletree.natural.natural_steps import NaturalSteps
+from whippletree.programs.loop_program import ItemLoop, LoopProgram, ProgramStep, RepeatedSteps, Segment
+from whippletree.programs.step_tables import Numbers, copied, segment
 from whippletree.realtime.realtime_tolerances import CHANGED
 from whippletree.realtime.step_equations import NaturalChoice, StepOptions, StepStatus, TracedStep
 from whippletree.system import System
@@ -35,7 +40,7 @@ class NaturalStep(TracedStep):
         layout = self._steps.layout
         self.n_memory = 3 * layout.n + layout.m
         self.n_state += self.n_memory
-        self.about = f"{choice.projections}|{self._settings.tolist()}"
+        self.about = f"{choice.projections}|{self._settings.tolist()}|{self._natural.large}"
 
     @property
     def formulation(self) -> str:
@@ -44,12 +49,9 @@ class NaturalStep(TracedStep):
 
     def begin(self, q: Array, v: Array, t: float, inputs: dict[str, Array]) -> Array:
         """Return the memory at the start of a run: natural coordinates, velocities and accelerations."""
-        layout, kernel = self._steps.layout, self._steps.begin
         x, rates = self._natural.state(q, v, parameters=inputs.get("parameters"))
-        given = {"q": q, "v": v, "t": np.array([t]), **inputs}
-        a = np.empty(layout.n)
-        kernel.one([given.get(name) for name in kernel.input_names], [a])
-        return np.concatenate([x, rates, a, np.zeros(layout.m)])
+        a = self._steps.begin(q, v, {"t": np.array([t]), **inputs})
+        return np.concatenate([x, rates, a, np.zeros(self._steps.layout.m)])
 
     def _expression(self, state: ca.SX, given: dict[str, ca.SX]) -> ca.SX:
         (nq, nv, _), steps, h = self._sizes, self._steps, self._options.step
@@ -77,9 +79,61 @@ class NaturalStep(TracedStep):
         q, v = self._natural.fitted(memory[:n], memory[n : 2 * n], q)
         if parameters:
             q, v = ca.substitute([q, v], self._natural.parameter_symbols, parameters)
-        status = ca.SX(StepStatus.DONE)
+        return self._finished(state, ca.SX(ca.vertcat(q, v)), memory, change, given)
+
+    def _finished(self, state: ca.SX, fitted: ca.SX, memory: ca.SX, change: ca.SX, given: dict[str, ca.SX]) -> ca.SX:
+        """Return the new state, its loops closed, if the iterations have settled, and the status."""
+        nq, t, n = self._sizes[0], state[-1] + self._options.step, self._steps.layout.n
+        q, v, status = fitted[:nq], fitted[nq:], ca.SX(StepStatus.DONE)
         if self._eq.closed:
-            q, v, status = self._closed(q, v, t + h, given, ca.SX(1), 1)
+            q, v, status = self._closed(q, v, t, given, ca.SX(1), 1)
         scale = ca.fmax(1.0, ca.mmax(ca.fabs(memory[:n])))
         status = ca.if_else(change < CHANGED * scale, status, StepStatus.ITERATIONS)
-        return self._judged(state, ca.vertcat(q, v, memory, t + h), status)
+        return self._judged(state, ca.vertcat(q, v, memory, t), status)
+
+    # ------------------------------------------------------------------ loops, for large mechanisms
+
+    def program(self) -> LoopProgram | None:
+        """Return the step as loops over bodies and conditions; None if it is written as one straight line."""
+        loops = self._natural.loops
+        if loops is None:
+            return None
+        steps, rounds = self._steps, list[Segment | ItemLoop]()
+        arguments = self._arguments()
+        rounds += [loops.point(), *steps.iteration(loops, arguments)]
+        if steps.projections:
+            rounds += [loops.point(), *loops.corrected(True)]
+        found: list[ProgramStep] = [*self._read(loops), *loops.prepared(arguments.get("parameters"))]
+        found += [loops.predicted(), RepeatedSteps(tuple(rounds), self._options.iterations), loops.point()]
+        found += [*steps.end(loops, arguments), *copied(loops.near, loops.q), *loops.fitted(loops.x, loops.v)]
+        program = loops.program([*found, self._last(loops, arguments)])
+        return replace(program, constants=(*program.constants, *self._settings.tolist()))
+
+    def _arguments(self) -> dict[str, Numbers]:
+        """Return where the inputs are, by name."""
+        sizes = {"state": self.n_state, **dict(self.inputs)}
+        return {name: Numbers("input", 0, size, argument=k) for k, (name, size) in enumerate(sizes.items())}
+
+    def _read(self, loops: NaturalLoops) -> list[ProgramStep]:
+        """Return the steps that bring the state to where it is worked with, and t to the end of the step."""
+        nq, nv, _ = self._sizes
+        state, t = self._arguments()["state"], ca.SX.sym("t")
+        settings = Numbers("constant", len(loops.constants), self._settings.size)
+        steps: list[ProgramStep] = [*copied(state.part(0, nq), loops.near)]
+        steps += copied(state.part(nq + nv, self.n_memory), loops.start.part(0, self.n_memory))
+        steps += copied(settings, loops.settings)
+        return [*steps, segment([(t, state.part(self.n_state - 1, 1))], [(t + self._options.step, loops.t)])]
+
+    def _last(self, loops: NaturalLoops, arguments: dict[str, Numbers]) -> Segment:
+        """Return the straight line that closes loops and judges the step."""
+        n, m = loops.n, loops.m
+        regions = [loops.x.part(0, n), loops.v.part(0, n), loops.a, loops.lam.part(0, m)]
+        memory = [ca.SX.sym("memory", region.size) for region in regions]
+        fitted = [ca.SX.sym("fitted", loops.q.size), ca.SX.sym("speeds", loops.speeds.size)]
+        symbols = {name: ca.SX.sym("given", where.size) for name, where in arguments.items()}
+        change, state = ca.SX.sym("change"), symbols["state"]
+        acting = {name: symbol for name, symbol in symbols.items() if name != "state"}
+        result = self._finished(state, ca.SX(ca.vertcat(*fitted)), ca.SX(ca.vertcat(*memory)), change, acting)
+        given = [*zip(memory, regions, strict=True), (fitted[0], loops.q), (fitted[1], loops.speeds)]
+        given += [(change, loops.change), *((symbols[name], where) for name, where in arguments.items())]
+        return segment(given, [(result, Numbers("output", 0, self.n_state + 1))])

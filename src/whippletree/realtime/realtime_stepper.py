@@ -14,8 +14,9 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.cache import open_cache
 from whippletree.kernels.entry import DONE, Signature
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
+from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.lowering import LIBRARY_FUNCTIONS, StraightLine
-from whippletree.kernels.tape import OperationCount, read_tape
+from whippletree.kernels.tape import OperationCount
 from whippletree.model.names import quoted, suggestion
 from whippletree.realtime.c_files import step_file
 from whippletree.realtime.paced_runs import PacedRun, keep_pace
@@ -82,6 +83,7 @@ def realtime(
     choice = _natural_choice(method, formulation, alpha, mu, projections)
     if type(iterations) is not int or not 1 <= iterations <= _MOST_ITERATIONS:
         raise StateError(f"iterations= must be a whole number from 1 to {_MOST_ITERATIONS}, got {shown(iterations)}")
+    formulation = formulation if choice is None else NATURAL  # which needs no choice among others
     asked = system.kernels.request("derivatives", formulation=formulation, wrenches=wrenches)
     options = StepOptions(positive(step, "step"), method, iterations, formulation, asked.wrenches)
     return RealtimeStepper(system, options, {"q": q, "v": v, "z": z, "t": t, "parameters": parameters}, choice)
@@ -318,7 +320,7 @@ class RealtimeStepper:
         return Kernel(
             key,
             Signature(inputs, (("next", n + 1),), (n + 1,)),
-            lambda: StraightLine(self.function, flush=True),
+            lambda: self._program,
             open_cache(),
             what=f"a real-time step of {quoted(described.name)}",
         )
@@ -326,7 +328,13 @@ class RealtimeStepper:
     @made_once
     def operations(self) -> OperationCount:
         """The scalar operations of a step: the same in every one."""
-        return read_tape(self.function).count()
+        return self._program.count()
+
+    @made_once
+    def _program(self) -> StraightLine | RolledLoops:
+        """What the step is compiled from: loops where there are, or one straight line."""
+        loops = self._traced.program()
+        return StraightLine(self.function, flush=True) if loops is None else RolledLoops(loops, flush=True)
 
     @made_once
     def library_functions(self) -> tuple[str, ...]:
@@ -338,7 +346,7 @@ class RealtimeStepper:
         >>> pendulum().realtime().library_functions
         ()
         """
-        return tuple(sorted({name for name, _ in read_tape(self.function).operations} & LIBRARY_FUNCTIONS))
+        return tuple(sorted(self._program.operations() & LIBRARY_FUNCTIONS))
 
     def c_source(self, *, name: str = "", frames: Sequence[Any] = ()) -> str:
         """Return the step as one C file that needs libm only: a state struct, `init`, `step` and `outputs`.

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.kernels.kernel import Array
+from whippletree.programs.loop_program import LoopProgram
 from whippletree.realtime.realtime_tolerances import FINITE, OPEN, SINGULAR, UNTRUSTED
 from whippletree.realtime.step_methods import METHODS, Increment
 from whippletree.system.equations import Request, code_names
@@ -77,6 +78,10 @@ class TracedStep:
     def begin(self, q: Array, v: Array, t: float, inputs: dict[str, Array]) -> Array:
         """Return what a method remembers beside the state, at the start of a run: nothing here."""
         return np.zeros(0)
+
+    def program(self) -> LoopProgram | None:
+        """Return the step as loops, if it has such a form: None here."""
+        return None
 
     def function(self) -> ca.Function:
         """Return the step: inputs "state" and what acts, one output: the next state, then the status."""

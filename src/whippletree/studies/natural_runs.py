@@ -215,13 +215,10 @@ class NaturalRun:
         """The loop, at the start of the run."""
         natural, layout = self.natural, self.steps.layout
         x, rates = natural.state(self.q, self.v, parameters=self.parameters)
-        a = np.empty(layout.n)
         given = {"settings": self.settings, "tau": self.tau}
         if self.parameters is not None:
             given["parameters"] = np.ascontiguousarray(self.parameters)
-        inputs = {"q": self.q, "v": self.v, "tau": self.tau, "t": np.array([self.t]), **given}
-        begin = self.steps.begin
-        begin.one([inputs.get(name) for name in begin.input_names], [a])
+        a = self.steps.begin(self.q, self.v, {"t": np.array([self.t]), **given})
         start = np.concatenate([x, rates, a, np.zeros(layout.m), self.q if self.loaded else np.zeros(0)])
         kernels = {name: getattr(self.steps, name) for name in ("predict", "iterate", "augment", "finish")}
         return March(kernels, start, layout.n, given, self.t)

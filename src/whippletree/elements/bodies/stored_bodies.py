@@ -102,7 +102,8 @@ def _shapes(n: int, interfaces: list[str], given: Mapping[str, Any]) -> dict[str
 
 def _length(given: Mapping[str, npt.NDArray[Any]], name: str) -> int:
     """Return how many rows an array has: none if it is missing, or a single number."""
-    return (*np.shape(given.get(name, ())), 0)[0]
+    shape: tuple[int, ...] = np.shape(given.get(name, ()))
+    return shape[0] if shape else 0
 
 
 def _numbers(arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int, ...]) -> Array:

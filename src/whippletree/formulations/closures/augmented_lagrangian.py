@@ -36,7 +36,7 @@ import numpy as np
 
 from whippletree.symbolic.sparse_factors import SymmetricFactor, factor_symmetric, minimum_degree
 
-__all__ = ["AugmentedProblem", "AugmentedSolution", "largest", "solve_augmented"]
+__all__ = ["ROUNDED", "AugmentedProblem", "AugmentedSolution", "largest", "row_weights", "solve_augmented"]
 
 _ROUNDING = 32 * float(np.finfo(float).eps)
 """Rounding of the elimination over the share of a diagonal entry that is left as pivot: some operations each."""
@@ -44,8 +44,22 @@ _ROUNDING = 32 * float(np.finfo(float).eps)
 _SAFETY = 8.0
 """How many times the correction of what rounding left unbalanced counts: of one order with the error, but no bound."""
 
+ROUNDED = 1e-12
+"""The share of what all rows move together below which one moves by rounding alone, and must not be heavy."""
+
 Row = dict[int, ca.SX]
 Weight = float | ca.SX
+
+
+def row_weights(rows: Sequence[Row], easy: Sequence[ca.SX], weight: float) -> list[ca.SX]:
+    """Return a weight for each row, over how easily it moves: C_r m^-1 C_r^T with the masses m of its coordinates.
+
+    >>> x = ca.SX.sym("x")
+    >>> [float(one) for one in row_weights([{0: x}, {}, {0: x}], [ca.SX(2), ca.SX(0), ca.SX(1e-30)], 10.0)]
+    [5.0, 0.0, 5000000000000.0]
+    """
+    least = ROUNDED * sum(easy, ca.SX(0))
+    return [weight / ca.fmax(one, least) if row else ca.SX(0) for row, one in zip(rows, easy, strict=True)]
 
 
 class AugmentedProblem(NamedTuple):

@@ -24,7 +24,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import casadi as ca
 
 from whippletree.errors import StateError
-from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, AugmentedSolution, solve_augmented
+from whippletree.formulations.closures.augmented_lagrangian import (
+    AugmentedProblem,
+    AugmentedSolution,
+    row_weights,
+    solve_augmented,
+)
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import partition, partition_multipliers
@@ -36,11 +41,10 @@ from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
     from whippletree.formulations.natural.natural_equations import NaturalEquations
-    from whippletree.formulations.natural.natural_model import NaturalModel
 
-__all__ = ["EXACT", "NATURAL", "NaturalSettings", "condition_weights", "solve_natural"]
+__all__ = ["EXACT", "LIGHT", "NATURAL", "NaturalSettings", "condition_weights", "solve_natural"]
 
-_LIGHT = 0.01
+LIGHT = 0.01
 """The least mass by which weights go, as a share of the mean: massless vectors have none."""
 
 
@@ -91,12 +95,12 @@ def forward_dynamics(walk: Unrolled, settings: NaturalSettings) -> ca.SX:
 
 
 def solve_natural(
-    walk: Unrolled, closure_set: ClosureSet | None, settings: NaturalSettings, model: NaturalModel | None = None
+    walk: Unrolled, closure_set: ClosureSet | None, settings: NaturalSettings
 ) -> tuple[NaturalEquations, AugmentedSolution]:
     """Return the equations of a walk, and x'' with the conditions' multipliers."""
     from whippletree.formulations.natural.natural_equations import natural_equations  # only where it is asked for
 
-    equations = natural_equations(walk, closure_set, model)
+    equations = natural_equations(walk, closure_set)
     record_stage("Phi_x, gamma", [equations.rows, equations.gamma])
     problem = AugmentedProblem(
         equations.mass, equations.right, equations.rows, equations.gamma, condition_weights(equations, settings.weight)
@@ -109,13 +113,10 @@ def solve_natural(
 def condition_weights(equations: NaturalEquations, weight: float) -> list[ca.SX]:
     """Return the weight of each condition."""
     masses = [equations.mass.get((i, i), ca.SX(0)) for i in equations.right]
-    least = _LIGHT * sum(masses, ca.SX(0)) / max(len(masses), 1)
+    least = LIGHT * sum(masses, ca.SX(0)) / max(len(masses), 1)
     lightness = [1 / ca.fmax(mass, least) for mass in masses]
-    found = []
-    for row in equations.rows:
-        easy = sum((x * x * lightness[j] for j, x in row.items()), ca.SX(0))
-        found.append(weight / easy if row else ca.SX(0))
-    return found
+    easy = [sum((x * x * lightness[j] for j, x in row.items()), ca.SX(0)) for row in equations.rows]
+    return row_weights(equations.rows, easy, weight)
 
 
 def _solve(problem: LoopProblem, settings: NaturalSettings) -> Solution:

@@ -170,11 +170,9 @@ def natural_forces(walk: Unrolled, model: NaturalModel) -> ca.SX:
     return ca.densify(ca.SX(ca.vertcat(ca.SX(0, 1), *(made.right[i] for i in range(model.n_coordinates)))))
 
 
-def natural_equations(
-    walk: Unrolled, closure_set: ClosureSet | None, model: NaturalModel | None = None
-) -> NaturalEquations:
+def natural_equations(walk: Unrolled, closure_set: ClosureSet | None) -> NaturalEquations:
     """Return the equations on a walk, whose nodes have their loads and efforts."""
-    model = walk_model(walk, closure_set) if model is None else model
+    model = walk_model(walk, closure_set)
     motion = NaturalMotion.of(walk, model)
     made = _Assembly(walk, model, motion)
     made.bodies()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, solve_augmented
+from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, row_weights, solve_augmented
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import (
@@ -32,9 +32,6 @@ __all__ = ["solve_independent", "solve_opened"]
 
 _WEIGHT = 1e7
 """How much stiffer a condition is than what it moves."""
-
-_ROUNDED = 1e-12
-"""The share of what all conditions move together below which one moves by rounding alone, and must not be heavy."""
 
 _PENALTY_ITERATIONS, _EXACT_ITERATIONS = 2, 6
 
@@ -63,9 +60,7 @@ def solve_opened(
 
 
 def _augmented(walk: Unrolled, equations: OpenedEquations, closed_by: str) -> _OpenedAnswer:
-    least = _ROUNDED * sum(equations.easy, ca.SX(0))
-    easy = [ca.fmax(one, least) for one in equations.easy]
-    weights = [_WEIGHT / one if row else ca.SX(0) for row, one in zip(equations.rows, easy, strict=True)]
+    weights = row_weights(equations.rows, equations.easy, _WEIGHT)
     problem = AugmentedProblem(equations.mass, equations.right, equations.rows, equations.gamma, weights)
     speeds = [ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()]
     exact = closed_by == "multipliers"
