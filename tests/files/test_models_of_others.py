@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import whippletree as wt
 from support.sampling import sampled
@@ -165,15 +166,55 @@ if REFERENCES:
 
     @pytest.mark.parametrize("history", HISTORIES, ids=lambda path: path.name)
     def test_histories_of_adams(history: Path) -> None:
-        """Positions to 1e-6 of the largest, and to half a unit of the sixth digit, the last that is there."""
+        """Positions to 1e-6 of the largest; where six digits are printed, to these digits.
+
+        Two of the six histories are of free fall, g t^2 / 2 = 122.583125 m after 5 s, and print 122.583: their last
+        digit leaves 5e-4 m of that open, which is 4.1e-6, and no program can be nearer to them than half a unit of it.
+        The others have seven digits, which leave less than 1e-6 open.
+        """
         model = wt.read(history.parents[1] / f"test_{history.name.removesuffix('_ADAMS.csv')}.adm")
         run = model.simulate(duration=5.0, tolerance=1e-11, every=0.1)
         printed = np.genfromtxt(history, delimiter=",", skip_header=1)
-        rows = 32 if history.name.startswith("Distance_Case02") else len(printed)  # see the next test
+        rows = 32 if history.name.startswith("Distance_Case02") else len(printed)  # see the next two tests
         there = printed[:rows, 1:4]
-        digits = 0.5 * 10.0 ** (np.floor(np.log10(np.maximum(np.abs(there), 1e-6))) - 5)
-        off = np.abs(np.asarray(run.position("marker 201"))[:rows] - there) - digits
-        assert off.max() < 1e-6 * np.abs(there).max()
+        off = np.abs(np.asarray(run.position("marker 201"))[:rows] - there)
+        if printed_digits(history) == 6:
+            allowed = 0.5 * 10.0 ** (np.floor(np.log10(np.maximum(np.abs(there), 1e-6))) - 5)
+            assert (off <= allowed + 1e-9).all()
+        else:
+            assert off.max() < 1e-6 * np.abs(there).max()
+
+    def printed_digits(history: Path) -> int:
+        """How many digits of positions are there, the zeros at the end not counted."""
+        rows = [line.split(",")[1:4] for line in history.read_text(encoding="utf-8").splitlines()[1:]]
+        return max(len(text.split("E")[0].lstrip("+-").replace(".", "").rstrip("0")) for row in rows for text in row)
+
+    def test_behind_that_step_a_run_is_right_beside_plain_numpy() -> None:
+        """The body on its rod of Distance_Case02, by forces and moments, over all of the five seconds."""
+        A, r, g, J = np.array([1.0, 2, 3]), np.array([2.0, 0, 0]), np.array([0, 0, -9.80665]), np.diag([0.04, 0.1, 0.1])
+
+        def rates(_: float, state: np.ndarray) -> np.ndarray:
+            p, (w, *xyz), v, spin = state[:3], state[3:7], state[7:10], state[10:]
+            K = np.array([[0, -xyz[2], xyz[1]], [xyz[2], 0, -xyz[0]], [-xyz[1], xyz[0], 0]])
+            R = np.eye(3) + 2 * w * K + 2 * K @ K
+            arm, inertia = R @ r, R @ J @ R.T
+            rod, change = p + arm - A, v + np.cross(spin, arm)
+            gyration = np.linalg.solve(inertia, -np.cross(spin, inertia @ spin))
+            swing = np.linalg.solve(inertia, np.cross(arm, rod))
+            free = g + np.cross(gyration, arm) + np.cross(spin, np.cross(spin, arm))
+            pull = -(rod @ free + change @ change) / (rod @ rod + rod @ np.cross(swing, arm))
+            turn = np.array([-(spin @ xyz), *(w * spin + np.cross(spin, xyz))]) / 2
+            return np.concatenate([v, turn, g + pull * rod, gyration + pull * swing])
+
+        start = np.array([-1.0, 4, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+        times = np.arange(51) * 0.1
+        plain = solve_ivp(rates, (0, 5), start, method="DOP853", rtol=1e-12, atol=1e-13, t_eval=times).y[:3].T
+        (history,) = (path for path in HISTORIES if path.name.startswith("Distance_Case02"))
+        run = wt.read(history.parents[1] / "test_Distance_Case02.adm").simulate(
+            duration=5.0, tolerance=1e-11, every=0.1
+        )
+        assert np.abs(np.asarray(run.position("marker 201")) - plain).max() < 1e-8
+        assert np.abs(np.genfromtxt(history, delimiter=",", skip_header=1)[32:, 1:4] - plain[32:]).max() > 1e-5
 
     def test_one_history_of_adams_loses_energy_in_one_step() -> None:
         """Between 3.1 and 3.2 s it loses 1.1e-4 J, five times what its digits leave open: no reference behind that."""

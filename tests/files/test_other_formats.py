@@ -140,6 +140,20 @@ def test_names_of_sdf_before_1_7_may_be_given_twice_and_to_the_world() -> None:
         wt.read(text.replace("1.6", "1.7"))
 
 
+def test_a_world_may_include_a_sun_and_a_floor_that_are_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "world.sdf"
+    text = """<sdf version="1.6"><world name="w"><include><uri>model://sun</uri></include>
+    <include><uri>model://ground_plane</uri></include>
+    <model name="m"><link name="ball"/></model></world></sdf>"""
+    path.write_text(text, encoding="utf-8")
+    model = wt.read(path)
+    assert model.build().nv == 6
+    assert "not understood: model://ground_plane, which is there to be looked at (line 2)" in str(model.report)
+    path.write_text(text.replace("//sun", "//robot"), encoding="utf-8")
+    with pytest.raises(wt.FileError, match=r"world\.sdf:1: 'model://robot' is not found"):
+        wt.read(path)
+
+
 def test_blank_lines_may_stand_before_the_declaration_of_an_xml_file() -> None:
     text = '\n\n<?xml version="1.0"?>\n<robot name="r"><link name="a"/>\n<odd/></robot>'
     assert "not understood: <odd> (line 5)" in str(wt.read(text).report)

@@ -54,6 +54,13 @@ def test_what_is_wrong_beside_a_robot_is_told_with_its_line(text: str, line: int
     assert caught.value.line == line
 
 
+def test_a_file_beside_a_robot_that_is_no_text_is_told_with_its_line(tmp_path: Path) -> None:
+    path = beside(tmp_path, "")
+    path.write_bytes(b"closed_loop: [[left, right]]\ntype: [\xff]\n")
+    with pytest.raises(wt.FileError, match=r"arms\.yaml:2: the file is not text in UTF-8"):
+        wt.read(path)
+
+
 def test_more_links_than_anyone_has_are_refused_at_once(tmp_path: Path) -> None:
     path = tmp_path / "many.urdf"
     links = "".join(f'<link name="{k}"/>' for k in range(MOST_LINKS + 1))

@@ -132,6 +132,19 @@ def test_layers_can_be_switched(browser: Browser, page: str) -> None:
     assert browser.console == []
 
 
+def test_names_are_left_out_over_the_title_and_out_of_view(browser: Browser, page: str) -> None:
+    browser.open(f"{page}?frame=5")
+
+    def names(change: str) -> int:
+        return int(browser.evaluate(f"({change}, whippletree.labels.draw({{names: true}}), whippletree.labels.count)"))
+
+    assert names("0") == 4
+    camera = "whippletree.stage.camera"
+    assert names(f"({camera}.zoom = 50, {camera}.updateProjectionMatrix())") == 0
+    assert names(f"({camera}.zoom = 1, {camera}.updateProjectionMatrix())") == 4
+    assert names("(document.querySelector('h1').textContent = 'a long title '.repeat(1000))") == 0
+
+
 def test_dark_and_light(browser: Browser, page: str) -> None:
     browser.prefer(dark=True)
     browser.open(f"{page}?frame=0")

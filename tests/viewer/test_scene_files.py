@@ -338,4 +338,18 @@ def test_the_command_line_writes_models_and_runs(tmp_path: Path, capsys: pytest.
     scene = json.loads(Parsed((tmp_path / "run.html").read_text()).all("script")[0][1])
     assert scene["solids"][0][0] == "capsule"
     assert main(["view", str(model), "-o", str(model)]) == 2
+    assert main(["view", str(saved), "--model", str(model), "-o", str(tmp_path / "again.html")]) == 0
     assert main(["view", str(tmp_path / "nowhere.yaml"), "-o", str(tmp_path / "x.html")]) == 2
+
+
+@pytest.mark.parametrize("name", ["gripper.urdf", "linkage.sdf", "rocker.xml", "pendulum.adm", "leg_3.osim"])
+def test_the_command_line_shows_files_of_other_programs(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, output = Path(__file__).parents[1] / "files" / "models" / name, tmp_path / "m.html"
+    assert main(["view", str(model), "-o", str(output), "--base", "fixed"]) == 0
+    out, said = capsys.readouterr()
+    assert out.strip() == str(output)
+    assert all(line in said for line in str(wt.read(model, base="fixed").report).splitlines())
+    scene = json.loads(Parsed(output.read_text(encoding="utf-8")).all("script")[0][1])
+    assert scene["joints"]

@@ -9,12 +9,17 @@ from pathlib import Path
 from whippletree.files import read
 from whippletree.model.io import Model
 
-__all__ = ["add_model", "read_model"]
+__all__ = ["add_choices", "add_model", "read_model"]
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the model file and the choices about reading it to a command."""
     parser.add_argument("model", help="a model file: YAML, URDF, SDF, MJCF, USD, OpenSim or Adams")
+    add_choices(parser)
+
+
+def add_choices(parser: argparse.ArgumentParser) -> None:
+    """Add the choices about reading a model file to a command."""
     parser.add_argument("--base", choices=["fixed", "free"], help="what holds a robot that its file does not hold")
     parser.add_argument("--stops", action="store_true", help="make stops of the ranges of joints")
     parser.add_argument("--loops", metavar="FILE.yaml", help="the file that names the loops of a URDF")
@@ -29,10 +34,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--xacro", action="store_true", help="expand the file by xacro, which evaluates what is in it")
 
 
-def read_model(chosen: argparse.Namespace) -> Model:
-    """Read the model, and say on the error stream what was not understood, changed or guessed."""
+def read_model(chosen: argparse.Namespace, file: str | None = None) -> Model:
+    """Read the model, or the file that is given, and say on the error stream what was not understood or guessed."""
     model = read(
-        Path(chosen.model),
+        Path(chosen.model if file is None else file),
         base=chosen.base,
         stops=chosen.stops,
         loops=chosen.loops,

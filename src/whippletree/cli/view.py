@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whippletree.cli.reading import add_choices, read_model
 from whippletree.cli.said import in_the_name_of
 from whippletree.errors import FileError
-from whippletree.model.io import read_file
 from whippletree.model.io.output_paths import same_place
 from whippletree.results import Trajectory
 from whippletree.results.output_files import new_file
@@ -28,7 +28,9 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         description="Show the mechanism of a model file where it is assembled, or a saved run as it moves: in a "
         "browser, or written to a file.",
     )
-    parser.add_argument("file", metavar="FILE", help="a model file, or a run that was saved as NetCDF (.nc)")
+    parser.add_argument(
+        "file", metavar="FILE", help="a model file of any format, or a run that was saved as NetCDF (.nc)"
+    )
     parser.add_argument(
         "-o", "--output", metavar="FILE.html", help="write to this file, .html, .png, .gif or .glb, and open nothing"
     )
@@ -36,6 +38,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--forces", action="store_true", help="arrows of reactions and forces (runs only)")
     parser.add_argument("--plots", nargs="+", metavar="NAME", help="what is plotted beside the scene (runs only)")
     parser.add_argument("--model", metavar="MODEL.yaml", help="the model of the run, if the file does not hold it")
+    add_choices(parser)
     parser.set_defaults(run=view)
 
 
@@ -52,14 +55,14 @@ def view(chosen: argparse.Namespace) -> int:
 
 
 def _model(chosen: argparse.Namespace) -> SceneView:
-    model = read_file(chosen.file)
+    model = read_model(chosen, chosen.file)
     with in_the_name_of(model):
         found: SceneView = verb("System.show")(model.build(), None, chosen.output, paths=chosen.paths, opened=False)
         return found
 
 
 def _run(chosen: argparse.Namespace) -> SceneView:
-    system = None if chosen.model is None else read_file(chosen.model).build()
+    system = None if chosen.model is None else read_model(chosen).build()
     run = Trajectory.load(chosen.file, system)
     found: SceneView = verb("Trajectory.animate")(
         run, chosen.output, paths=chosen.paths, forces=chosen.forces, plots=chosen.plots, opened=False

@@ -12,7 +12,7 @@ import numpy as np
 
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Screw, Spherical, Universal
-from whippletree.errors import ModelError
+from whippletree.errors import FileError, ModelError
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.file_limits import PARALLEL, ZERO_AXIS
 from whippletree.files.neutral_model import (
@@ -72,6 +72,9 @@ _OF_JOINT = {
 _OF_AXIS = {"xyz", "use_parent_model_frame", "dynamics", "limit", "mimic"}
 _DENSITY = 1000.0
 """kg/m^3 of what has no density of its own, as the format says."""
+
+_SCENERY = ("sun", "ground_plane", "ground plane")
+"""Models that worlds include and that come with their simulator: a lamp, and a plane that does not move."""
 
 _OLDEST = (1, 2)
 """The first version whose elements are those of today."""
@@ -223,7 +226,13 @@ class _SdfReading:
     def _include(self, scope: SdfScope, element: XmlElement, offset: str) -> None:
         """Take up a model of another file."""
         given = element.needed("uri")
-        place = self._around.find(given.text, given)
+        try:
+            place = self._around.find(given.text, given)
+        except FileError:
+            if given.text.rstrip("/").rpartition("/")[2].lower() not in _SCENERY:
+                raise
+            self._m.remarks.add("not understood", f"{given.text}, which is there to be looked at", given.line)
+            return
         if place.is_dir():
             place = next((one for one in (place / "model.sdf", *sorted(place.glob("*.sdf"))) if one.is_file()), place)
         root = parse_xml(self._around.read(place, given), str(place))

@@ -77,9 +77,13 @@ def _source(place: Path) -> Source:
     try:
         if place.stat().st_size > LARGEST_FILE:
             raise FileError(f"{name}: the file is too large: more than {LARGEST_FILE:,} bytes", file=name)
-        return Source(name, place.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{name}: the file cannot be read: {' '.join(str(error).split())}", file=name) from None
+        data = place.read_bytes()
+        return Source(name, data.decode())
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise FileError(f"{name}:{line}: the file is not text in UTF-8", file=name, line=line) from None
+    except OSError as error:
+        raise FileError(f"{name}: the file cannot be read: {error.strerror}", file=name) from None
 
 
 def _close(model: NeutralModel, source: Source, label: str, pair: Node, kind: Node | None) -> None:
