@@ -137,7 +137,7 @@ REALTIME: dict[str, Callable[[], PaperModel]] = {
 _TIMED = 150_000
 """Operations of a step up to which it is compiled for the page; a longer one takes the compiler minutes."""
 
-_PATIENCE = 60.0
+_PATIENCE = 20.0
 """Seconds that a step in natural coordinates may take to be traced, compiled and timed."""
 
 _LARGE = 10
