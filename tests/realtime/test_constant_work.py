@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 
 import casadi as ca
@@ -10,6 +11,8 @@ import pytest
 
 import whippletree as wt
 from support.instruction_trace import InstructionTrace, traceable, varied_states
+from whippletree.kernels.lowering import StraightLine
+from whippletree.kernels.native import compile_ir, host
 from whippletree.realtime import StepStatus
 
 pytestmark = pytest.mark.skipif(not traceable(), reason="instructions are counted on Linux with an x86 processor")
@@ -103,6 +106,19 @@ def test_the_trace_sees_a_jump():
     stepper = law.realtime(method="semi_implicit")
     assert stepper.library_functions == ("atan",)
     assert len(instructions(stepper, 20)[0]) > 1
+
+
+@pytest.mark.parametrize("name", ["loop", "bearing", "table"])
+def test_a_step_calls_nothing_that_could_allocate(name, tmp_path):
+    """The machine code of a step refers to nothing outside but the sine and cosine of angles beyond 1e6."""
+    stepper = SYSTEMS[name]().realtime()
+    program = StraightLine(stepper.function, flush=True)
+    file = tmp_path / "step.o"
+    file.write_bytes(compile_ir(program.ir(name="step", width=1, pack=host().lanes, fused=host().fused)))
+    found = subprocess.run(
+        ["nm", "--undefined-only", "--just-symbols", file], check=True, capture_output=True, text=True
+    )
+    assert set(found.stdout.split()) <= {"sin", "cos", "_GLOBAL_OFFSET_TABLE_"}
 
 
 def test_subnormal_numbers_are_zero_within_a_step_and_not_outside():

@@ -103,12 +103,13 @@ class InstructionTrace:
 
 
 def varied_states(stepper: RealtimeStepper, count: int, seed: int = 1) -> list[np.ndarray]:
-    """Return states far apart: angles up to 1e5 and velocities up to 1e3, down to subnormal numbers."""
+    """Return states far apart: angles up to 1e5 rad, velocities up to 1e3; half of them tiny, or subnormal."""
     s, rng, states = stepper.system, np.random.default_rng(seed), []
-    for _ in range(count):
+    for k in range(count):
         state = stepper.state
-        turned = rng.normal(size=s.nv) * 10.0 ** rng.uniform(-320, 5)
-        speeds = rng.normal(size=s.nv) * 10.0 ** rng.uniform(-320, 3)
+        turned, speeds = rng.normal(size=(2, s.nv))
+        turned *= 10.0 ** (rng.uniform(-2, 5) if k % 2 else rng.uniform(-320, -2))
+        speeds *= 10.0 ** (rng.uniform(-2, 3) if k % 4 > 1 else rng.uniform(-320, -2))
         state[: s.nq] = s.integrate(state[: s.nq], turned)
         state[s.nq : s.nq + s.nv] = speeds
         state[-1] = rng.uniform(0.0, 10.0)
