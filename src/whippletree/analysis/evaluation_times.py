@@ -39,13 +39,13 @@ class Evaluation:
         self.repeat(system.kernel(function, formulation=formulation, **choice), q, v)
 
     @classmethod
-    def of(cls, kernel: Kernel, q: Any, v: Any) -> Evaluation:
+    def of(cls, kernel: Kernel, q: object, v: object) -> Evaluation:
         """Return the evaluation of a kernel; its other inputs are zero or at their defaults."""
         made = cls.__new__(cls)
         made.repeat(kernel, q, v)
         return made
 
-    def repeat(self, kernel: Kernel, q: Any, v: Any) -> None:
+    def repeat(self, kernel: Kernel, q: object, v: object) -> None:
         """Evaluate this kernel from now on."""
         self.kernel = kernel
         self._repeated = Repeated(kernel, {"q": q, "v": v})

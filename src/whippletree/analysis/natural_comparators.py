@@ -8,8 +8,6 @@ traced. Pivots of the second are those of one configuration.
 
 from __future__ import annotations
 
-from typing import Any
-
 import casadi as ca
 import numpy as np
 
@@ -85,7 +83,7 @@ def _pivots(equations: NaturalEquations, symbols: list[ca.SX], system: System) -
     return largest_pivots(A, n - freedoms, _UNUSED)
 
 
-def dependent_evaluation(system: System, q: Any, v: Any, how: str) -> Evaluation:
+def dependent_evaluation(system: System, q: object, v: object, how: str) -> Evaluation:
     """Return the evaluation of a comparator at a state.
 
     >>> from whippletree.analysis.models import five_bar_pendulum

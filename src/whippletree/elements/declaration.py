@@ -57,7 +57,7 @@ _MUST = {"positive": "be positive", "not negative": "not be negative", "not zero
 
 
 def quantity(
-    default: Any = MISSING,
+    default: object = MISSING,
     *,
     unit: str = "",
     sign: str = "",
@@ -80,7 +80,7 @@ def quantity(
     return field(default=default, metadata={_KEY: Quantity(unit, sign, why, size, optional)})
 
 
-def part(kind: type, default: Any = MISSING) -> Any:
+def part(kind: type, default: object = MISSING) -> Any:
     """Return a dataclass field for what is no number: a flag (`bool`), a word (`str`), or something declared itself.
 
     >>> part(bool, False).default

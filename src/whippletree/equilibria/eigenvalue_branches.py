@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +74,7 @@ class EigenvalueBranches:
             found.append((low + high) / 2)
         return tuple(found)
 
-    def plot(self, what: str = "over", *, path: Any = None) -> Figure:
+    def plot(self, what: str = "over", *, path: object = None) -> Figure:
         """Draw real parts and frequencies "over" the number (Campbell), or the "locus" in the complex plane."""
         from whippletree.equilibria.path_plots import drawn_branches
 
@@ -91,7 +91,7 @@ class EigenvalueBranches:
 
 
 def eigenvalues_over(
-    system: System, parameter: Any, values: Any, *, guess: Any = None, nearest: bool = True, **load: Any
+    system: System, parameter: object, values: object, *, guess: object = None, nearest: bool = True, **load: object
 ) -> EigenvalueBranches:
     """Return the eigenvalues about equilibria over a number of the load; see `System.eigenvalues_over`."""
     what = quantity_named(system, parameter, "parameter")

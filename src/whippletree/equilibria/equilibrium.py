@@ -34,6 +34,7 @@ from whippletree.linear.linearization import linearize
 from whippletree.results.labels import effort_unit
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system import Reactions, System
+from whippletree.system.evaluator import ParameterValues
 from whippletree.system.input_reader import as_array
 
 _RUB = (BoxContact, CapsuleContact, Contact, Friction, Tyre)
@@ -103,7 +104,7 @@ class Equilibrium:
     def _reactions(self) -> Reactions:
         return self.system.reactions(self.q, self.v, **self.options)
 
-    def linearize(self, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = ()) -> LinearModel:
+    def linearize(self, *, inputs: Sequence[object] = (), outputs: Sequence[object] = ()) -> LinearModel:
         """Return the linear model about it; see `System.linearize`."""
         if self.model is not None and inputs == () and outputs == ():
             return self.model
@@ -152,15 +153,15 @@ class Equilibrium:
 
 def equilibrium(
     system: System,
-    guess: Any = None,
+    guess: object = None,
     *,
-    hold: Any = None,
-    tau: Any = None,
-    parameters: Any = None,
-    speeds: Any = None,
-    unknowns: Sequence[Any] = (),
+    hold: object = None,
+    tau: object = None,
+    parameters: ParameterValues = None,
+    speeds: object = None,
+    unknowns: Sequence[object] = (),
     t: float = 0.0,
-    z: Any = None,
+    z: object = None,
     nearest: bool = False,
     starts: int = 0,
     seed: int = 0,
@@ -211,12 +212,12 @@ class EquilibriumSearch:
         cls,
         system: System,
         *,
-        hold: Any = None,
-        tau: Any = None,
-        parameters: Any = None,
-        speeds: Any = None,
-        t: Any = 0.0,
-        z: Any = None,
+        hold: object = None,
+        tau: object = None,
+        parameters: ParameterValues = None,
+        speeds: object = None,
+        t: object = 0.0,
+        z: object = None,
     ) -> EquilibriumSearch:
         """Read what a user gave."""
         inputs = system.kernels.inputs
@@ -240,7 +241,7 @@ class EquilibriumSearch:
         """Which freedoms do not move."""
         return self.balance.held
 
-    def quantities(self, unknowns: Any) -> list[LoadQuantity]:
+    def quantities(self, unknowns: object) -> list[LoadQuantity]:
         """Return the unknowns of the load, as many as there are held freedoms."""
         found = [quantity_named(self.system, one, "unknowns=") for one in listed(unknowns, "unknowns")]
         count = int(self.held.sum())
@@ -254,7 +255,7 @@ class EquilibriumSearch:
             raise StateError(f'unknowns=: give a first value of "{missing[0]}" in speeds=')
         return found
 
-    def start(self, guess: Any) -> Array:
+    def start(self, guess: object) -> Array:
         """Return the closed configuration to start from: the guess, or where the system was assembled."""
         load, s = self.load, self.system
         hold = None if not self.held.any() else _pairs(s, self.held)
@@ -471,7 +472,7 @@ def _stability(balance: Balance, own: Imbalance, reached: Reached, complete: Equ
     return judged(seen, 0)._replace(motions=np.zeros((0, 0))), model
 
 
-def _speeds(system: System, speeds: Any) -> tuple[tuple[int, float], ...]:
+def _speeds(system: System, speeds: object) -> tuple[tuple[int, float], ...]:
     """Return speeds by freedom from those by joint."""
     if speeds is None:
         return ()
@@ -493,7 +494,7 @@ def _plain(value: float) -> float:
     return 0.0 if abs(value) < _SHOWN_ZERO else float(value)
 
 
-def _count(starts: Any) -> int:
+def _count(starts: object) -> int:
     if isinstance(starts, bool) or not isinstance(starts, int | np.integer) or starts < 0:
         raise StateError(f"starts= must be a whole number of at least 0, not {shown(starts)}")
     return int(starts)

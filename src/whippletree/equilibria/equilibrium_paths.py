@@ -104,7 +104,7 @@ class EquilibriumPath(Sequence[Equilibrium]):
             raise StateError(f'joint "{getattr(joint, "name", joint)}" has no coordinate {shown(index)}')
         return self.q[:, where.start + index]
 
-    def plot(self, *joints: Any, path: Any = None) -> Figure:
+    def plot(self, *joints: object, path: object = None) -> Figure:
         """Draw coordinates over the number, stable branches solid and unstable ones dashed; write it to a path."""
         from whippletree.equilibria.path_plots import drawn_path
 
@@ -130,7 +130,7 @@ class EquilibriumPath(Sequence[Equilibrium]):
         return html_section(str(self), html_table(self._rows(), (self.name, "coordinates", "stability")))
 
 
-def values_of(values: Any, what: str) -> Array:
+def values_of(values: object, what: str) -> Array:
     """Return several finite numbers.
 
     >>> values_of([1, 2], "values")
@@ -146,7 +146,7 @@ def values_of(values: Any, what: str) -> Array:
 
 
 def equilibrium_path(
-    system: System, parameter: Any, values: Any, *, guess: Any = None, nearest: bool = False, **load: Any
+    system: System, parameter: object, values: object, *, guess: object = None, nearest: bool = False, **load: object
 ) -> EquilibriumPath:
     """Return the path of equilibria over a number of the load; see `System.equilibrium_path`."""
     what = quantity_named(system, parameter, "parameter")

@@ -22,7 +22,7 @@ __all__ = ["drawn_branches", "drawn_path"]
 _STYLES = {"stable": "-", "unstable": "--", "undecided": ":"}
 
 
-def drawn_path(path: EquilibriumPath, joints: tuple[Any, ...], file: Any) -> Figure:
+def drawn_path(path: EquilibriumPath, joints: tuple[object, ...], file: object) -> Figure:
     """Draw coordinates over the number: stable parts solid, unstable ones dashed, turning points as dots."""
     place = None if file is None else new_file(file)
     system = path[0].system
@@ -76,7 +76,7 @@ def _range(where: slice) -> range:
     return range(where.start, where.stop)
 
 
-def drawn_branches(found: EigenvalueBranches, what: str, file: Any) -> Figure:
+def drawn_branches(found: EigenvalueBranches, what: str, file: object) -> Figure:
     """Draw eigenvalues: real and imaginary parts over the number ("over"), or in the plane ("locus")."""
     place = None if file is None else new_file(file)
     values, number = found.eigenvalues, found.values

@@ -70,7 +70,7 @@ def user_facing(public: T) -> T:
     return public
 
 
-def _guarded_member(member: Any) -> Any:
+def _guarded_member(member: object) -> Any:
     """Return a method, a static or class method or a property's setter with its errors trimmed; else what it is."""
     if isinstance(member, FunctionType):
         return member if getattr(member, "user_facing", False) else _guarded(member)
@@ -84,7 +84,7 @@ def _guarded_member(member: Any) -> Any:
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that does the same, with its errors trimmed; its globals and its name are the function's."""
 
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: object, **options: object) -> Any:
         try:
             return function(*args, **options)
         except error_type as error:

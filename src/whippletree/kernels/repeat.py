@@ -51,7 +51,7 @@ class Repeated:
     [42.]
     """
 
-    def __init__(self, kernel: Kernel, given: Mapping[str, Any]) -> None:
+    def __init__(self, kernel: Kernel, given: Mapping[str, object]) -> None:
         values = [given.get(name, kernel.default_input(name)) for name in kernel.input_names]
         arrays = [np.array(value, dtype=np.float64).ravel() for value in values]
         self.result: Array = np.zeros(kernel.output_sizes[0])

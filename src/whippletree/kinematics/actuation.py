@@ -29,6 +29,7 @@ from whippletree.system.tolerances import CONSISTENT, MOBILITY_SAMPLES, SAMPLE_D
 
 if TYPE_CHECKING:
     from whippletree.system import System
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["Actuation", "actuation", "inverse_conditions"]
 
@@ -93,7 +94,9 @@ class Actuation:
         return self.words
 
 
-def actuation(system: System, q: Any, *, actuators: Any, t: float = 0.0, parameters: Any = None) -> Actuation:
+def actuation(
+    system: System, q: Any, *, actuators: Any, t: float = 0.0, parameters: ParameterValues = None
+) -> Actuation:
     """Return what actuators control at a closed configuration; see `System.actuation`."""
     inputs, states = system.kernels.inputs, system.kernels.states
     q, acting = inputs.configuration(q), inputs.freedoms(actuators, "actuators")
@@ -123,7 +126,7 @@ def inverse_conditions(motions: Array, acting: Mask, space: MotionSpace) -> Arra
     return np.asarray(s[:, m - 1] / np.maximum(s[:, 0], np.finfo(float).tiny))
 
 
-def _check_closed(system: System, q: Array, t: float, parameters: Any) -> None:
+def _check_closed(system: System, q: Array, t: float, parameters: ParameterValues) -> None:
     residual = np.abs(system.closure_residual(q, t=t, parameters=parameters))
     if (residual > CONSISTENT * np.maximum(system.closure_lengths, 1.0)).any():
         k = int(residual.argmax())
@@ -157,7 +160,7 @@ def _nearby(system: System, space: MotionSpace, q: Array) -> list[Array]:
     return found
 
 
-def _in_words(system: System, q: Array, found: Actuation, parameters: Any) -> str:
+def _in_words(system: System, q: Array, found: Actuation, parameters: ParameterValues) -> str:
     """Say whether the actuators control the mechanism here, and if not, which motion goes on without them."""
     count = len(found.actuators)
     measure = f"smallest singular value {found.smallest:.3g}, inverse condition number {found.inverse_condition:.3g}"

@@ -44,6 +44,7 @@ from whippletree.system.tolerances import (
 
 if TYPE_CHECKING:
     from whippletree.system import System
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["Assemblies", "BatchCloser", "assemble_batch", "read_guesses"]
 
@@ -113,12 +114,12 @@ def _some(indices: Indices) -> str:
 
 def assemble_batch(
     system: System,
-    guesses: Any,
+    guesses: object,
     *,
-    hold: Any = None,
+    hold: object = None,
     restart: bool = True,
     t: float = 0.0,
-    parameters: Any = None,
+    parameters: ParameterValues = None,
     threads: int | None = None,
 ) -> Assemblies:
     """Close the loops of many configurations; see `System.assemble_batch`."""
@@ -135,7 +136,7 @@ def assemble_batch(
     return found
 
 
-def read_guesses(system: System, guesses: Any) -> tuple[Array, list[Mask]]:
+def read_guesses(system: System, guesses: object) -> tuple[Array, list[Mask]]:
     """Return guesses, by joint or whole, as configurations (n, nq), and which freedoms are named, joint by joint.
 
     >>> q, given = read_guesses(four_bar(), {"A": [0.1, 0.2], "B": 0.3})
@@ -186,7 +187,9 @@ class BatchCloser:
     configuration is the nearest hangs on how small singular values are treated.
     """
 
-    def __init__(self, system: System, t: Any = 0.0, parameters: Any = None, threads: int | None = None) -> None:
+    def __init__(
+        self, system: System, t: Any = 0.0, parameters: ParameterValues = None, threads: int | None = None
+    ) -> None:
         inputs, loops = system.kernels.inputs, system.kernels.loops
         self.system, self.threads = system, number_of_threads(threads)
         self.conditions = loops.conditions(inputs.time(t), inputs.parameter_set(parameters))

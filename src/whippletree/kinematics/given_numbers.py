@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whippletree.errors import StateError
@@ -13,7 +11,7 @@ from whippletree.spatial.scalars import masked, shown
 __all__ = ["given_numbers"]
 
 
-def given_numbers(value: Any, what: str) -> Array:
+def given_numbers(value: object, what: str) -> Array:
     """Return finite real numbers as an array of their shape, or say what they are for.
 
     >>> given_numbers([1, 2], "the values")

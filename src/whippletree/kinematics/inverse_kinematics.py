@@ -46,6 +46,7 @@ from whippletree.system.tolerances import CLOSED, LONGEST_STEP, NEARER
 
 if TYPE_CHECKING:
     from whippletree.system import System
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["PoseSolutions", "PoseSolver", "inverse_kinematics"]
 
@@ -95,15 +96,15 @@ class PoseSolutions:
 
 def inverse_kinematics(
     system: System,
-    targets: Any,
+    targets: object,
     *,
-    guess: Any = None,
-    hold: Any = None,
-    weights: Any = None,
+    guess: object = None,
+    hold: object = None,
+    weights: object = None,
     limits: bool = True,
     restart: bool = True,
     t: float = 0.0,
-    parameters: Any = None,
+    parameters: ParameterValues = None,
     threads: int | None = None,
 ) -> PoseSolutions:
     """Bring frames to their targets; see `System.inverse_kinematics`."""
@@ -127,7 +128,7 @@ def inverse_kinematics(
     return found
 
 
-def _starts(system: System, guess: Any, count: int, t: float, parameters: Any) -> tuple[Array, bool]:
+def _starts(system: System, guess: Any, count: int, t: float, parameters: ParameterValues) -> tuple[Array, bool]:
     """Return where to start from for each target, closed, and whether there is a guess for each."""
     if guess is not None and system.kernels.inputs.is_batch(guess):
         q = system.assemble(guess, t=t, parameters=parameters)
@@ -147,7 +148,14 @@ class PoseSolver:
     """Takes the steps of (1) and (2) for many configurations at once."""
 
     def __init__(
-        self, system: System, targets: PoseTargets, hold: Any, limits: bool, t: Any, parameters: Any, threads: Any
+        self,
+        system: System,
+        targets: PoseTargets,
+        hold: Any,
+        limits: bool,
+        t: Any,
+        parameters: ParameterValues,
+        threads: Any,
     ) -> None:
         self.system, self.targets, self.t, self.parameters = system, targets, t, parameters
         self.closer = BatchCloser(system, t, parameters, threads) if system.kernels.closed else None
@@ -309,7 +317,9 @@ class PoseSolver:
         return np.asarray((E @ P @ y)[..., 0])
 
 
-def _limits(system: System, wanted: bool, parameters: Any) -> tuple[list[int], npt.NDArray[np.intp], Array, Array]:
+def _limits(
+    system: System, wanted: bool, parameters: ParameterValues
+) -> tuple[list[int], npt.NDArray[np.intp], Array, Array]:
     """Return the freedoms that have limits, where their coordinates are, and the limits, infinite if there is none."""
     limits = [(use, use.force) for use in system.description.forces if isinstance(use.force, Limit)] if wanted else []
     ends = [end for _, force in limits for end in zip((force.lower, force.upper), _FAR, strict=True)]

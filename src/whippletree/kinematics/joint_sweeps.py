@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from whippletree.system import System
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["JointSweep", "SingularInput", "SweepEnd", "sweep_joint"]
 
@@ -72,7 +73,7 @@ class JointSweep:
     singular: tuple[SingularInput, ...]
     conditioning: Array
     ratios: Array
-    parameters: Any = field(repr=False, default=None)
+    parameters: ParameterValues = field(repr=False, default=None)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -190,7 +191,7 @@ class JointSweep:
 
     # ------------------------------------------------------------------ tables and plots
 
-    def table(self, *what: str, more: Any = None) -> pd.DataFrame:
+    def table(self, *what: str, more: object = None) -> pd.DataFrame:
         """Return quantities as columns, the input first: joints, "joint.ratio", bodies and frames (their positions),
         "transmission angle", "conditioning"; all coordinates unless given. `more` adds
         columns by name.
@@ -200,11 +201,11 @@ class JointSweep:
         """
         return table(self, what, more)
 
-    def write_csv(self, path: Any, *what: str, more: Any = None) -> None:
+    def write_csv(self, path: object, *what: str, more: object = None) -> None:
         """Write a table as text; see `table`."""
         write_csv(self, path, what, more)
 
-    def plot(self, *what: str, more: Any = None, path: Any = None) -> Figure:
+    def plot(self, *what: str, more: object = None, path: object = None) -> Figure:
         """Draw quantities over the input, one diagram for each unit; see `table`. `path` writes it to a file.
 
         >>> figure = four_bar().sweep_joint("A", [1.0, 1.1]).plot("D", path=None)  # doctest: +SKIP
@@ -220,7 +221,7 @@ def sweep_joint(
     start: Any = None,
     hold: Any = None,
     t: float = 0.0,
-    parameters: Any = None,
+    parameters: ParameterValues = None,
 ) -> JointSweep:
     """Move a joint through values; see `System.sweep_joint`."""
     inputs, states = system.kernels.inputs, system.kernels.states
@@ -244,7 +245,7 @@ def sweep_joint(
     return JointSweep(system, states.freedom_name(freedom), numbers, found, ends, singular, conditioning, ratios, given)
 
 
-def _single_freedom(system: System, joint: Any) -> int:
+def _single_freedom(system: System, joint: object) -> int:
     """Return the freedom that is swept: that of a joint, or of a (joint, index) pair."""
     chosen = np.flatnonzero(system.kernels.inputs.freedoms([joint], "joint"))
     if len(chosen) != 1:
@@ -254,7 +255,7 @@ def _single_freedom(system: System, joint: Any) -> int:
     return freedom
 
 
-def _stroke(values: Any) -> Array:
+def _stroke(values: object) -> Array:
     numbers = given_numbers(values, "the values of a sweep")
     if numbers.ndim != 1 or not numbers.size:
         raise StateError("the values of a sweep must be a list of finite numbers, in radians or metres, one dimension")

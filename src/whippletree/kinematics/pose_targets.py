@@ -10,7 +10,7 @@ with L the mechanism's characteristic length; the second near e = 0. Each of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from whippletree.system.example_systems import four_bar  # noqa: F401 (for the e
 
 if TYPE_CHECKING:
     from whippletree.system import System
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["FrameTarget", "PoseTargets", "read_targets", "rotation_vectors"]
 
@@ -39,7 +40,7 @@ class FrameTarget(NamedTuple):
 class PoseTargets:
     """Targets of one or several frames, for n configurations each."""
 
-    def __init__(self, system: System, targets: list[FrameTarget], parameters: Any) -> None:
+    def __init__(self, system: System, targets: list[FrameTarget], parameters: ParameterValues) -> None:
         self.system, self.targets, self.parameters = system, targets, parameters
         self.length = system.characteristic_length
         self.count = len(targets[0].poses)
@@ -75,7 +76,9 @@ class PoseTargets:
         return np.array(turns).T, np.array(shifts).T
 
 
-def read_targets(system: System, targets: Any, weights: Any, parameters: Any) -> tuple[PoseTargets, bool]:
+def read_targets(
+    system: System, targets: object, weights: object, parameters: ParameterValues
+) -> tuple[PoseTargets, bool]:
     """Return targets by frame, checked, and whether they are for many configurations.
 
     >>> found, many = read_targets(four_bar(), {"coupler": (0.0, 0.0, 1.0)}, None, None)
@@ -107,7 +110,7 @@ def read_targets(system: System, targets: Any, weights: Any, parameters: Any) ->
     return PoseTargets(system, found, parameters), any(many for _, _, many in read.values())
 
 
-def _poses(name: str, value: Any) -> tuple[Array, bool, bool]:
+def _poses(name: str, value: object) -> tuple[Array, bool, bool]:
     """Return a target as poses (n, 4, 4), whether its axes count, and whether it is for many configurations."""
     if isinstance(value, Placement):
         return np.asarray(value.matrix())[None], True, False
@@ -124,7 +127,7 @@ def _poses(name: str, value: Any) -> tuple[Array, bool, bool]:
     raise StateError(f'the target of "{name}" must be a pose (4 x 4) or a position (3), or many, not {shown(value)}')
 
 
-def _weights(name: str, value: Any, whole: bool) -> Array:
+def _weights(name: str, value: object, whole: bool) -> Array:
     given = given_numbers(value, f'the weights of "{name}"')
     numbers = np.full(6, float(given)) if given.ndim == 0 else given
     if numbers.shape != (6,) or (numbers < 0).any() or not numbers.any():

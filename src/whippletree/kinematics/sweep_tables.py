@@ -26,7 +26,7 @@ _TRANSMISSION, _CONDITIONING = "transmission angle", "conditioning"
 Columns = list[tuple[Label, Array]]
 
 
-def columns(sweep: JointSweep, what: tuple[Any, ...], more: Any = None) -> Columns:
+def columns(sweep: JointSweep, what: tuple[object, ...], more: object = None) -> Columns:
     """Return quantities by name as columns with their labels; all coordinates unless given."""
     names = [getattr(one, "name", one) for one in what] or list(sweep.labels.joints)
     found = [column for name in names for column in _named(sweep, name)]
@@ -37,7 +37,7 @@ def columns(sweep: JointSweep, what: tuple[Any, ...], more: Any = None) -> Colum
     return found
 
 
-def _named(sweep: JointSweep, name: Any) -> Columns:
+def _named(sweep: JointSweep, name: object) -> Columns:
     """Return the columns of one quantity."""
     labels = sweep.labels
     if name in labels.joints:
@@ -60,20 +60,20 @@ def _named(sweep: JointSweep, name: Any) -> Columns:
     raise StateError(f"a sweep has no {suggestion(name, known)}; ratios are called by joint: A.ratio")
 
 
-def _label(name: Any) -> Label:
+def _label(name: object) -> Label:
     """Return the label of a further column: "camber [deg]"."""
     text, _, unit = str(name).partition(" [")
     return Label("", text, unit.rstrip("]"))
 
 
-def _values(name: Any, values: Any, count: int) -> Array:
+def _values(name: object, values: object, count: int) -> Array:
     numbers = np.asarray(values, dtype=np.float64)  # NaN where a sweep has ended
     if numbers.shape != (count,):
         raise StateError(f"column {name!r} must have {count} numbers, one for each position")
     return numbers
 
 
-def table(sweep: JointSweep, what: tuple[Any, ...], more: Any) -> pd.DataFrame:
+def table(sweep: JointSweep, what: tuple[object, ...], more: object) -> pd.DataFrame:
     """Return quantities as columns, the input first."""
     import pandas as pd
 
@@ -83,7 +83,7 @@ def table(sweep: JointSweep, what: tuple[Any, ...], more: Any) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def write_csv(sweep: JointSweep, path: Any, what: tuple[Any, ...], more: Any) -> None:
+def write_csv(sweep: JointSweep, path: object, what: tuple[object, ...], more: object) -> None:
     """Write a table as text, every number with all its digits."""
     place = new_file(path)
     text = table(sweep, what, more).to_csv(index=False, lineterminator="\n")
@@ -94,7 +94,7 @@ def write_csv(sweep: JointSweep, path: Any, what: tuple[Any, ...], more: Any) ->
     write_whole(place, write)
 
 
-def plotted(sweep: JointSweep, what: tuple[Any, ...], more: Any, path: Any) -> Figure:
+def plotted(sweep: JointSweep, what: tuple[object, ...], more: object, path: object) -> Figure:
     """Return a figure with one diagram for each unit over the input, and write it if a path is given."""
     place = None if path is None else new_file(path)
     try:

@@ -12,7 +12,7 @@ is the transmission angle; for a slide, c . d is replaced by the part of c acros
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from whippletree.spatial.placement import Placement
 
 if TYPE_CHECKING:
     from whippletree.system import System
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["Transmission", "transmission"]
 
@@ -41,7 +42,7 @@ class Transmission(NamedTuple):
     output: str
 
 
-def transmission(system: System, q: Array, driven: str, joint: str | None, parameters: Any) -> Transmission:
+def transmission(system: System, q: Array, driven: str, joint: str | None, parameters: ParameterValues) -> Transmission:
     """Return the transmission at a joint over configurations (n, nq), of a mechanism that is driven by another."""
     description = _in_numbers(system.description, parameters)
     uses = {use.name: use for use in description.joints}
@@ -67,7 +68,7 @@ def transmission(system: System, q: Array, driven: str, joint: str | None, param
     return Transmission(np.arctan2(share, (c * d).sum(axis=1)), share, here.name, coupler.name, output.name)
 
 
-def _in_numbers(description: Description, parameters: Any) -> Description:
+def _in_numbers(description: Description, parameters: ParameterValues) -> Description:
     """Return a description without parameters, these having the values given."""
     if not description.parameters:
         return description
@@ -77,7 +78,7 @@ def _in_numbers(description: Description, parameters: Any) -> Description:
     return description.folded()
 
 
-def _loop(system: System, driven: str, joint: Any) -> list[str]:
+def _loop(system: System, driven: str, joint: object) -> list[str]:
     """Return the joints that move around the shortest loop with both the input and the joint in it.
 
     The input comes first, then what follows on the link that it drives.
@@ -110,7 +111,7 @@ def _opposite(names: list[str]) -> int:
     return 2
 
 
-def _points(system: System, q: Array, use: JointUse, parameters: Any) -> Array:
+def _points(system: System, q: Array, use: JointUse, parameters: ParameterValues) -> Array:
     """Return the poses (n, 4, 4) of the joint frame on its parent, NaN where configurations are."""
     found = np.full((len(q), 4, 4), np.nan)
     there = np.isfinite(q).all(axis=1)

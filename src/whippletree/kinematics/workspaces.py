@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from whippletree.system import System
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["Workspace", "workspace"]
 
@@ -70,7 +71,7 @@ class Workspace:
             lines.append(", ".join(f"{axis} from {low:.4g} to {high:.4g} m" for axis, low, high in spans))
         return "\n".join(lines)
 
-    def plot(self, axes: str = "", *, colour: str = "conditioning", path: Any = None) -> Figure:
+    def plot(self, axes: str = "", *, colour: str = "conditioning", path: object = None) -> Figure:
         """Draw the points in a plane of the ground ("xz"; that in which they lie widest unless given), coloured by
         "conditioning" or "dexterity"; points that are not reached are small and grey. `path` writes it to a file.
 
@@ -90,7 +91,7 @@ def workspace(
     hold: Any = None,
     limits: bool = True,
     t: float = 0.0,
-    parameters: Any = None,
+    parameters: ParameterValues = None,
 ) -> Workspace:
     """Map where a frame can get; see `System.workspace`."""
     if (inputs is None) == (poses is None):
@@ -125,7 +126,7 @@ def workspace(
 
 def _mapped(
     system: System, name: str, shape: tuple[int, ...], q: Array, points: Array, acting: Mask, held: Mask, t: float,
-    parameters: Any,
+    parameters: ParameterValues,
 ) -> Workspace:  # fmt: skip
     """Return the map of configurations (n, nq) with their measures."""
     reached = np.isfinite(q).all(axis=1)
@@ -145,7 +146,7 @@ def _mapped(
     )
 
 
-def _measures(system: System, name: str, q: Array, path: InputPath, parameters: Any) -> tuple[Array, Array]:
+def _measures(system: System, name: str, q: Array, path: InputPath, parameters: ParameterValues) -> tuple[Array, Array]:
     """Return two inverse condition numbers (n) of configurations: of the actuators over the mechanism's motions, and of
     the velocity of a frame's origin over the actuators' rates.
     """
@@ -173,7 +174,7 @@ def _measures(system: System, name: str, q: Array, path: InputPath, parameters: 
 # ---------------------------------------------------------------------- grids
 
 
-def _input_grid(system: System, inputs: Any) -> tuple[list[int], Array]:
+def _input_grid(system: System, inputs: object) -> tuple[list[int], Array]:
     """Return the freedoms that are varied, and their values (..., k) on a grid."""
     if not isinstance(inputs, Mapping) or not inputs:
         raise StateError("inputs must map joints, or (joint, index) pairs, to the values that they take")
@@ -189,7 +190,7 @@ def _input_grid(system: System, inputs: Any) -> tuple[list[int], Array]:
     return freedoms, np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
 
 
-def _pose_grid(poses: Any) -> tuple[tuple[int, ...], Array]:
+def _pose_grid(poses: object) -> tuple[tuple[int, ...], Array]:
     """Return the shape of a grid of poses (..., 4, 4) or positions (..., 3), and the positions (n, 3)."""
     numbers = given_numbers(poses, "poses=")
     if numbers.shape[-2:] == (4, 4) and numbers.ndim > 2:
@@ -262,7 +263,7 @@ def _by_poses(solver: PoseSolver) -> Solve:
     return solve
 
 
-def _plotted(space: Workspace, axes: str, colour: str, path: Any) -> Figure:
+def _plotted(space: Workspace, axes: str, colour: str, path: object) -> Figure:
     """Return a figure of the points in a plane, and write it if a path is given."""
     place = None if path is None else new_file(path)
     try:

@@ -20,7 +20,7 @@ __all__ = ["free_drives"]
 _WORDS = ("acceleration", "effort")
 
 
-def free_drives(at: NominalState, inputs: Sequence[Any]) -> tuple[NominalState, list[Any]]:
+def free_drives(at: NominalState, inputs: Sequence[object]) -> tuple[NominalState, list[Any]]:
     """Return the state of a mechanism in which drives that are inputs do not hold their joints, and the joints' inputs.
 
     "motor.acceleration" makes the joint of drive "motor" a prescribed one: its position and rate become states.
@@ -80,7 +80,8 @@ def _free_joint(at: NominalState, joint: str) -> NominalState:
 
 def _variant(at: NominalState, description: Any) -> System:
     """Return the system of another description at the same configuration, coordinates in the same order."""
-    options = {**at.system.build_options, "guess": at.q, "hold": None}
+    options = at.system.build_options.copy()
+    options["guess"], options["hold"] = at.q, None
     other = System(description, **options)
     if other.joint_names != at.system.joint_names or other.nq != at.system.nq:
         raise StateError("the mechanism without its drive has its coordinates in another order")

@@ -122,7 +122,7 @@ class LinearModel:
 
     # ------------------------------------------------------------------ responses
 
-    def frequency_response(self, w: Any) -> npt.NDArray[np.complex128]:
+    def frequency_response(self, w: object) -> npt.NDArray[np.complex128]:
         """Return C (iw - A)^-1 B + D at frequencies in rad/s: (n, outputs, inputs).
 
         >>> from whippletree.system.example_systems import pendulum
@@ -216,7 +216,7 @@ class LinearModel:
             outputs=_without_dots(self.outputs),
         )
 
-    def save(self, path: Any) -> None:
+    def save(self, path: object) -> None:
         """Write matrices and names as a MATLAB file (.mat)."""
         from scipy.io import savemat
 
@@ -230,7 +230,7 @@ class LinearModel:
         content = {**matrices, "offset": self.offset.reshape(-1, 1), **names}
         write_whole(place, lambda file: savemat(file, content, oned_as="column"))
 
-    def plot(self, what: str = "modes", *, path: Any = None) -> Figure:
+    def plot(self, what: str = "modes", *, path: object = None) -> Figure:
         """Draw "modes" (shapes as bars), "eigenvalues", "frequency response" or "step", and write it to a path."""
         from whippletree.linear.linear_plots import drawn
 
@@ -270,7 +270,7 @@ def _without_dots(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _frequencies(w: Any) -> Array:
+def _frequencies(w: object) -> Array:
     try:
         omegas = np.atleast_1d(np.asarray(w))
     except Exception:  # whatever it raises, these are no numbers
@@ -280,7 +280,7 @@ def _frequencies(w: Any) -> Array:
     return omegas.astype(np.float64)
 
 
-def _positive(value: Any, what: str) -> float:
+def _positive(value: object, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < float(value) < np.inf:
         raise StateError(f"{what}= must be a positive number, not {shown(value)}")
     return float(value)

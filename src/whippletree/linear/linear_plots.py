@@ -26,7 +26,7 @@ _DECADES, _POINTS = 1.0, 600
 """How far a frequency response reaches beyond the modes, and its points."""
 
 
-def drawn(model: LinearModel, what: str, path: Any) -> Figure:
+def drawn(model: LinearModel, what: str, path: object) -> Figure:
     """Return a figure of a linear model, and write it if a path is given."""
     if not isinstance(what, str) or what not in _KINDS:
         raise StateError(f"a linear model is drawn as {', '.join(map(repr, _KINDS))}, not {shown(what)}")

@@ -101,7 +101,7 @@ def freedom_labels(system: System) -> tuple[list[tuple[str, str]], list[tuple[st
     return places, speeds
 
 
-def named_inputs(system: System, names: Any) -> list[InputSignal]:
+def named_inputs(system: System, names: object) -> list[InputSignal]:
     """Return the inputs that names stand for.
 
     A joint, or (joint, index), means its effort, "joint.effort" too; "joint.acceleration" that of a prescribed joint;
@@ -114,7 +114,7 @@ def named_inputs(system: System, names: Any) -> list[InputSignal]:
     return found
 
 
-def _input(system: System, given: Any) -> list[InputSignal]:
+def _input(system: System, given: object) -> list[InputSignal]:
     name, index = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
     text = getattr(name, "name", name)
     if not isinstance(text, str):
@@ -136,7 +136,7 @@ def _input(system: System, given: Any) -> list[InputSignal]:
     )
 
 
-def _of_joint(system: System, joint: str, word: str, index: Any) -> list[InputSignal]:
+def _of_joint(system: System, joint: str, word: str, index: object) -> list[InputSignal]:
     where = system.v_slice(joint)
     mask = system.kernels.inputs.freedoms([joint if index is None else (joint, index)], "inputs")
     use = next(one for one in system.description.coordinate_owners if one.name == joint)
@@ -159,7 +159,7 @@ def _of_joint(system: System, joint: str, word: str, index: Any) -> list[InputSi
     return found
 
 
-def named_outputs(at: NominalState, maps: LinearMaps, names: Any) -> list[OutputSignal]:
+def named_outputs(at: NominalState, maps: LinearMaps, names: object) -> list[OutputSignal]:
     """Return the outputs that names stand for.
 
     A joint means its coordinates, and a body or frame its position; "joint.velocity", "joint.acceleration",
@@ -174,7 +174,7 @@ def named_outputs(at: NominalState, maps: LinearMaps, names: Any) -> list[Output
     return found
 
 
-def _output(at: NominalState, maps: LinearMaps, text: Any) -> list[OutputSignal]:
+def _output(at: NominalState, maps: LinearMaps, text: object) -> list[OutputSignal]:
     system = at.system
     if not isinstance(text, str):
         raise ModelError(f"outputs=: there is no quantity {suggestion(text, ())}")

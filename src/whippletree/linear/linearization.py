@@ -17,7 +17,6 @@ that follow by the loops move; parameters are taken to change slowly, so that th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +34,7 @@ from whippletree.linear.linear_signals import (
 )
 from whippletree.linear.nominal_state import NominalState, moving_axes, read_state
 from whippletree.system import System
+from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["linearize"]
 
@@ -43,16 +43,16 @@ Indices = npt.NDArray[np.int_]
 
 def linearize(
     system: System,
-    q: Any = None,
-    v: Any = None,
-    tau: Any = None,
+    q: object = None,
+    v: object = None,
+    tau: object = None,
     *,
-    a: Any = None,
+    a: object = None,
     t: float = 0.0,
-    z: Any = None,
-    parameters: Any = None,
-    inputs: Sequence[Any] = (),
-    outputs: Sequence[Any] = (),
+    z: object = None,
+    parameters: ParameterValues = None,
+    inputs: Sequence[object] = (),
+    outputs: Sequence[object] = (),
 ) -> LinearModel:
     """Return the linear model about a state; see `System.linearize`."""
     at = read_state(system, q, v, tau, a, t, z, parameters)
@@ -60,7 +60,7 @@ def linearize(
     return _linear_model(at, named_inputs(at.system, names), outputs)
 
 
-def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequence[Any]) -> LinearModel:
+def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequence[object]) -> LinearModel:
     """Return the linear model about a state with these inputs."""
     s = at.system
     accelerations = at.accelerations()

@@ -12,6 +12,7 @@ import numpy as np
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
+from whippletree.system.evaluator import ParameterValues
 from whippletree.system.input_reader import as_array
 
 __all__ = ["NominalState", "moving_axes", "read_state"]
@@ -55,7 +56,9 @@ class NominalState:
         return self.system.state_rates(self.q, self.v, self.tau, **more)
 
 
-def read_state(system: System, q: Any, v: Any, tau: Any, a: Any, t: Any, z: Any, parameters: Any) -> NominalState:
+def read_state(
+    system: System, q: object, v: object, tau: object, a: object, t: object, z: object, parameters: ParameterValues
+) -> NominalState:
     """Return the state that a user gave; what was not given is as at the start of a run, at rest."""
     inputs = system.kernels.inputs
     time, values = inputs.time(t), inputs.parameter_set(parameters)

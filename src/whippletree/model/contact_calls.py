@@ -46,7 +46,7 @@ class ContactCalls(ForceCalls):
         length: Scalar | None = None,
         axis: AxisLike = "z",
         size: VectorLike | None = None,
-        points: Sequence[Any] = (),
+        points: Sequence[object] = (),
         at: VectorLike | None = None,
         normal: AxisLike = _UP,
         offset: ExpressionLike = 0.0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sized
-from typing import Any
 
 __all__ = ["DeclaredOrders"]
 
@@ -20,7 +19,7 @@ class DeclaredOrders:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[tuple[int, ...], dict[str, int]]] = {}
 
-    def get(self, what: str, *groups: Mapping[str, Any]) -> Mapping[str, int]:
+    def get(self, what: str, *groups: Mapping[str, object]) -> Mapping[str, int]:
         """Return the places of all names, group after group; `what` the groups are together tells them apart."""
         sizes = tuple(map(_size, groups))
         kept = self._kept.get(what)

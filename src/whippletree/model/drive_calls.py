@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import casadi as ca
 
@@ -26,7 +25,7 @@ _AXES = "xyz"
 class DriveCalls(ForceCalls):
     """What a mechanism can be told about motions that are given."""
 
-    def drive(self, name: str, joint: JointLike, *, position: Any, index: int = 0) -> ClosureHandle:
+    def drive(self, name: str, joint: JointLike, *, position: object, index: int = 0) -> ClosureHandle:
         """Prescribe a joint coordinate over time; the effort of the drive comes out by its name.
 
         `position` is an expression in `time` and parameters, or a `Spline` through knots. Any coordinate of any joint
@@ -52,7 +51,7 @@ class DriveCalls(ForceCalls):
             return self._close(name, self._motion([position], ["position"]), (), (coordinate,))
 
     def drive_point(
-        self, name: str, place: PlaceLike, *, position: Sequence[Any], at: VectorLike | None = None
+        self, name: str, place: PlaceLike, *, position: Sequence[object], at: VectorLike | None = None
     ) -> ClosureHandle:
         """Prescribe the motion of a point of a body, in ground axes; the driving force comes out by its name.
 
@@ -79,7 +78,7 @@ class DriveCalls(ForceCalls):
             words = [f"position[{c}] ({_AXES[c]})" for c in given]
             return self._close(name, self._motion([*given.values()], words, tuple(given)), (side,), ())
 
-    def _motion(self, positions: Sequence[Any], words: Sequence[str], components: tuple[int, ...] = ()) -> Motion:
+    def _motion(self, positions: Sequence[object], words: Sequence[str], components: tuple[int, ...] = ()) -> Motion:
         """Return the motion by expressions in time and parameters."""
         t = self._symbols.time
         entries = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from whippletree.elements.declaration import ANY, Quantity, quantities
 from whippletree.model.parameters import Parameters
@@ -31,7 +31,7 @@ def checked(element: Element, parameters: Parameters) -> Element:
     return replace(element, **read)  # type: ignore[type-var]
 
 
-def _read(value: Any, name: str, what: Quantity, parameters: Parameters) -> Scalar | tuple[Scalar, ...] | None:
+def _read(value: object, name: str, what: Quantity, parameters: Parameters) -> Scalar | tuple[Scalar, ...] | None:
     if value is None and what.optional:
         return None
     if what.size is None:

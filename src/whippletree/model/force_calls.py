@@ -144,8 +144,8 @@ class ForceCalls(Registry):
         parent: PlaceLike,
         child: PlaceLike,
         *,
-        stiffness: Any,
-        damping: Any = None,
+        stiffness: object,
+        damping: object = None,
         at: VectorLike | None = None,
         at_child: VectorLike | None = None,
         pose: PoseLike | None = None,
@@ -322,9 +322,9 @@ class ForceCalls(Registry):
         name: str,
         place: PlaceLike,
         *,
-        force: Any = None,
-        moment: Any = None,
-        wrench: Any = None,
+        force: object = None,
+        moment: object = None,
+        wrench: object = None,
         at: VectorLike | None = None,
         frame: str = "ground",
     ) -> ForceHandle:
@@ -356,7 +356,7 @@ class ForceCalls(Registry):
 
     # ------------------------------------------------------------------ states
 
-    def state(self, name: str, value: float = 0.0, *, rate: Any = None) -> ca.SX:
+    def state(self, name: str, value: float = 0.0, *, rate: object = None) -> ca.SX:
         """Declare an auxiliary state and return its symbol; at the start it has this value.
 
         `rate` is an expression, or a function from the state's symbol to one. Without a rate the state keeps its
@@ -375,7 +375,7 @@ class ForceCalls(Registry):
             self._states[text] = use
             return copied(self._symbols.state(text))
 
-    def state_rate(self, name: str, rate: Any) -> None:
+    def state_rate(self, name: str, rate: object) -> None:
         """Say how fast a state changes, given as for `state`; states can so depend on each other.
 
         >>> from whippletree.model import Mechanism

@@ -731,10 +731,10 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         self,
         *,
         fold: bool = False,
-        guess: Any = None,
-        hold: Any = None,
-        cut: Any = None,
-        dependent: Any = None,
+        guess: object = None,
+        hold: object = None,
+        cut: object = None,
+        dependent: object = None,
         accuracy: float | None = None,
     ) -> System:
         """Plan the mechanism and return a system that computes.
@@ -750,7 +750,7 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         system: System = verb("Mechanism.build")(self.describe(), fold=fold, **given)
         return system
 
-    def show(self, path: Any = None, **options: Any) -> SceneView:
+    def show(self, path: object = None, **options: object) -> SceneView:
         """Show the mechanism where it is assembled: in a notebook, in a browser, or written to a path.
 
         `path` ends in .html, .png or .glb. Options are `guess`, `hold`, `cut` and `accuracy` as for `build`, and those

@@ -326,7 +326,7 @@ class Certificate:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
+    def from_dict(cls, values: Mapping[str, object]) -> Certificate:
         """Return the certificate of these fields; those that are missing have their defaults.
 
         >>> Certificate.from_dict(Certificate(steps=3, replans=(0.5,)).as_dict()).replans

@@ -62,7 +62,7 @@ def names(what: Any) -> tuple[Any, ...]:
         raise StateError(f"what= must be a name or a list of names, not {shown(what)}") from None
 
 
-def columns(run: Trajectory, name: Any) -> Columns:
+def columns(run: Trajectory, name: object) -> Columns:
     """Return the columns that a name stands for.
 
     >>> from whippletree.results.example_runs import swing

@@ -288,7 +288,7 @@ def _restored_events(data: xr.Dataset) -> tuple[Event, ...]:
     return tuple(Event(str(name), float(t), *rows) for name, t, *rows in zip(names, times, *parts, strict=True))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a value of `info` as JSON has it: arrays as lists, anything else as text."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()

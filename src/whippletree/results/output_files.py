@@ -34,7 +34,7 @@ def as_path(path: Any) -> Path:
         raise StateError(f"the path of a file must be text, got {shown(path)}: {error}") from None
 
 
-def existing_file(path: Any) -> Path:
+def existing_file(path: object) -> Path:
     """Return the path of a file that is to be read; refuse what is no file, of which there may be no end.
 
     >>> existing_file("run.nc").name
@@ -47,7 +47,7 @@ def existing_file(path: Any) -> Path:
     return named
 
 
-def new_file(path: Any) -> Path:
+def new_file(path: object) -> Path:
     """Return the path of a file that is to be written; refuse a folder that is not there, and what is no file.
 
     >>> new_file("run.nc").name
@@ -62,7 +62,7 @@ def new_file(path: Any) -> Path:
     return named
 
 
-def write_whole(path: Any, write: Callable[[BinaryIO], None], *, private: bool = False) -> Path:
+def write_whole(path: object, write: Callable[[BinaryIO], None], *, private: bool = False) -> Path:
     """Write a file beside its place, then move it there: what was there stays until the new one is complete.
 
     A `private` one is for its owner only.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from whippletree.errors import ResultError
 from whippletree.results.columns import columns, names
@@ -24,7 +24,7 @@ _ROWS = 100_000
 """How many rows of text are made at a time."""
 
 
-def table(run: Trajectory, what: Any) -> pd.DataFrame:
+def table(run: Trajectory, what: object) -> pd.DataFrame:
     """Return quantities as columns with names and units, time first.
 
     >>> from whippletree.results.example_runs import swing
@@ -40,7 +40,7 @@ def table(run: Trajectory, what: Any) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def write_csv(run: Trajectory, path: Any, what: Any) -> None:
+def write_csv(run: Trajectory, path: object, what: object) -> None:
     """Write a table as text, every number with all its digits."""
     new_file(path)
     frame = table(run, what)
@@ -53,7 +53,7 @@ def write_csv(run: Trajectory, path: Any, what: Any) -> None:
     write_whole(path, write)
 
 
-def write_parquet(run: Trajectory, path: Any, what: Any) -> None:
+def write_parquet(run: Trajectory, path: object, what: object) -> None:
     """Write a table as Parquet."""
     try:
         import pyarrow as pa
@@ -68,14 +68,14 @@ def write_parquet(run: Trajectory, path: Any, what: Any) -> None:
     write_whole(path, lambda file: parquet.write_table(whole, file))
 
 
-def save(run: Trajectory, path: Any) -> None:
+def save(run: Trajectory, path: object) -> None:
     """Write a run as NetCDF."""
     new_file(path)
     image = encoded(complete(run))
     write_whole(path, lambda file: _all_of(file, image))
 
 
-def read(path: Any) -> xr.Dataset:
+def read(path: object) -> xr.Dataset:
     """Return what a NetCDF file holds that `save` has written."""
     place = existing_file(path)
     try:

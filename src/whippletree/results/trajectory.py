@@ -79,16 +79,16 @@ class Trajectory:
     def __init__(
         self,
         system: System | None,
-        t: Any,
-        q: Any,
-        v: Any,
-        z: Any = None,
+        t: object,
+        q: object,
+        v: object,
+        z: object = None,
         certificate: Certificate | None = None,
-        events: Iterable[Any] = (),
-        info: Mapping[str, Any] | None = None,
-        parameters: Any = None,
-        efforts: Any = None,
-        work: Any = None,
+        events: Iterable[object] = (),
+        info: Mapping[str, object] | None = None,
+        parameters: object = None,
+        efforts: object = None,
+        work: object = None,
         labels: Labels | None = None,
     ) -> None:
         t = _rows(t, "t", None, ())
@@ -151,7 +151,7 @@ class Trajectory:
     def __getitem__(self, key: slice) -> Trajectory: ...
     @overload
     def __getitem__(self, key: str) -> Array: ...
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         """Return a quantity by name, (n,) or (n, k); the state of an output by its number; outputs by a slice.
 
         >>> from whippletree.results.example_runs import swing
@@ -170,7 +170,7 @@ class Trajectory:
     def __iter__(self) -> Iterator[Instant]:
         return (Instant(*rows) for rows in zip(self.q, self.v, self.z, strict=True))
 
-    def coordinates(self, joint: Any) -> Array:
+    def coordinates(self, joint: object) -> Array:
         """Return a joint's coordinates: (n,), or (n, k) if it has several.
 
         >>> from whippletree.results.example_runs import swing
@@ -179,7 +179,7 @@ class Trajectory:
         """
         return _plain(self.q[:, self.labels.q_slice(self.labels.joint(joint))])
 
-    def velocities(self, joint: Any) -> Array:
+    def velocities(self, joint: object) -> Array:
         """Return a joint's velocities: (n,), or (n, k) if it has several.
 
         >>> from whippletree.results.example_runs import swing
@@ -194,7 +194,7 @@ class Trajectory:
 
     # ------------------------------------------------------------------ what follows from the states
 
-    def pose(self, place: Any) -> Array:
+    def pose(self, place: object) -> Array:
         """Return the poses of a body or frame (n, 4, 4), in the ground frame.
 
         >>> from whippletree.results.example_runs import swing
@@ -203,7 +203,7 @@ class Trajectory:
         """
         return self.replay.pose(place)
 
-    def position(self, place: Any) -> Array:
+    def position(self, place: object) -> Array:
         """Return the positions of a body's or frame's origin (n, 3), in the ground frame.
 
         >>> from whippletree.results.example_runs import swing
@@ -212,7 +212,7 @@ class Trajectory:
         """
         return self.pose(place)[:, :3, 3]
 
-    def velocity(self, place: Any, *, frame: str = "ground") -> Array:
+    def velocity(self, place: object, *, frame: str = "ground") -> Array:
         """Return the velocities [angular; linear] of a body's or frame's origin (n, 6), in ground axes or its own.
 
         >>> from whippletree.results.example_runs import swing
@@ -221,7 +221,7 @@ class Trajectory:
         """
         return self.replay.velocity(place, frame)
 
-    def acceleration(self, place: Any, *, frame: str = "ground") -> Array:
+    def acceleration(self, place: object, *, frame: str = "ground") -> Array:
         """Return the accelerations [angular; linear] of a body's or frame's origin (n, 6), in ground axes or its own.
 
         >>> from whippletree.results.example_runs import swing
@@ -239,7 +239,7 @@ class Trajectory:
         """
         return self.replay.accelerations()
 
-    def reactions(self, *, frame: Any = "ground", joints: Any = None) -> Reactions:
+    def reactions(self, *, frame: object = "ground", joints: object = None) -> Reactions:
         """Return what every joint transmits to its child, by joint: force, moment (n, 3), unique (n, 6).
 
         With `joints=["A"]` only those of some joints are computed.
@@ -291,7 +291,7 @@ class Trajectory:
         """
         return self.replay.energy()
 
-    def deformation(self, body: Any) -> Deformation:
+    def deformation(self, body: object) -> Deformation:
         """Return how a flexible body is deformed: displacements and small rotations (n, S, 3) in its own frame.
 
         They are those of its stations, or of its interfaces if it has no stations; `positions` says where these are.
@@ -302,7 +302,7 @@ class Trajectory:
         """
         return deformation(self.replay.system, self.q, body)
 
-    def section_forces(self, body: Any) -> Array:
+    def section_forces(self, body: object) -> Array:
         """Return the section forces of a flexible body at its stations (n, S, 6).
 
         They are normal force, two shear forces, torque and two bending moments, in the sections' axes.
@@ -316,7 +316,7 @@ class Trajectory:
             raise ModelError(f"body {quoted(getattr(body, 'name', body))} was described without section forces")
         return np.asarray(np.einsum("sfk,nk->nsf", kind.drawn.array("section_forces"), self.q[:, own]))
 
-    def stress(self, body: Any) -> Stress:
+    def stress(self, body: object) -> Stress:
         """Return the stresses (n, P, 6) of a flexible body that was made with `stress=`: xx, yy, zz, xy, yz, zx.
 
         They are in its own axes, at `positions`; `von_mises` (n, P) is the equivalent stress.
@@ -359,7 +359,7 @@ class Trajectory:
         found = interpolated(self.replay, times)
         return Instant(found.q[0], found.v[0], found.z[0])
 
-    def resample(self, times: Any = None, *, every: float | None = None, close: bool = True) -> Trajectory:
+    def resample(self, times: object = None, *, every: float | None = None, close: bool = True) -> Trajectory:
         """Return the run at other times within it: those given, or `every` so many seconds from its start on.
 
         Between outputs a time h apart, states are interpolated with an error of order h^4, on the manifold: quaternions
@@ -420,7 +420,7 @@ class Trajectory:
 
         return labelled(self, what)
 
-    def table(self, what: Any = None) -> pd.DataFrame:
+    def table(self, what: object = None) -> pd.DataFrame:
         """Return quantities by name as a table with names and units; the states unless told otherwise.
 
         >>> from whippletree.results.example_runs import swing
@@ -431,19 +431,19 @@ class Trajectory:
 
         return table(self, self._chosen(what))
 
-    def to_csv(self, path: Any, what: Any = None) -> None:
+    def to_csv(self, path: object, what: object = None) -> None:
         """Write a table as text; see `table`."""
         from whippletree.results.tables import write_csv
 
         write_csv(self, path, self._chosen(what))
 
-    def to_parquet(self, path: Any, what: Any = None) -> None:
+    def to_parquet(self, path: object, what: object = None) -> None:
         """Write a table as Parquet; see `table`."""
         from whippletree.results.tables import write_parquet
 
         write_parquet(self, path, self._chosen(what))
 
-    def plot(self, *names: Any, path: Any = None) -> Figure:
+    def plot(self, *names: object, path: object = None) -> Figure:
         """Return a figure of quantities by name over time, all coordinates by default; write it if a path is given.
 
         Names are those of joints (their coordinates), bodies or frames (their positions), elements' states, force
@@ -453,7 +453,7 @@ class Trajectory:
 
         return plotted(self, names, path)
 
-    def animate(self, path: Any = None, **options: Any) -> SceneView:
+    def animate(self, path: object = None, **options: object) -> SceneView:
         """Show the run as a moving picture: in a notebook, in a browser, or written to a path.
 
         `path` ends in .html (a page that holds everything and opens offline), .gif, .png (its start) or .glb (glTF).
@@ -465,7 +465,7 @@ class Trajectory:
         view: SceneView = verb("Trajectory.animate")(self, path, **options)
         return view
 
-    def save(self, path: Any) -> None:
+    def save(self, path: object) -> None:
         """Write the run as NetCDF, whole or not at all; `load` reads it again, bit for bit.
 
         The file holds states, labels and the certificate, and the model as the text of a model file, if it can be one.
@@ -475,7 +475,7 @@ class Trajectory:
         save(self, path)
 
     @classmethod
-    def load(cls, path: Any, system: System | None = None, *, check: bool = True) -> Trajectory:
+    def load(cls, path: object, system: System | None = None, *, check: bool = True) -> Trajectory:
         """Return a run that was saved, with the system it was made with, which is built from the model in the file.
 
         A `system` that is given takes its place. Another one is refused; `check=False` lets one pass that has the same
@@ -504,7 +504,7 @@ class Trajectory:
             raise ResultError("the run was loaded without its system: load it with system= to compute anything from it")
         return Replay(self.system, self.t, self.q, self.v, self.z, self.parameters, self.efforts, self.work)
 
-    def _chosen(self, what: Any) -> Any:
+    def _chosen(self, what: object) -> Any:
         return [name for name in STATES if name != "states" or self.labels.states] if what is None else what
 
     def _picked(self, rows: slice) -> Trajectory:
@@ -518,7 +518,7 @@ class Trajectory:
         parameters = of_rows(self.parameters, rows)
         return replace(self, t=t, **states, parameters=parameters, efforts=efforts, work=work, events=events)
 
-    def _regular(self, every: Any) -> Array:
+    def _regular(self, every: object) -> Array:
         step = _numbers(every, "every")
         span = float(self.t[-1] - self.t[0])
         if step.shape != () or not step > 0:
@@ -539,14 +539,14 @@ class Trajectory:
         return np.clip(times, self.t[0], self.t[-1])
 
 
-def _labels(system: Any) -> Labels:
+def _labels(system: object) -> Labels:
     """Return the labels of a system's states."""
     if not isinstance(system, System):
         raise StateError(f"a trajectory is made with its system, not {shown(system)}")
     return Labels.of(system)
 
 
-def _parameters(system: System | None, given: Any, n: int) -> Array | None:
+def _parameters(system: System | None, given: object, n: int) -> Array | None:
     """Return the values of all parameters: those given, the others as described; rows if they change in the run."""
     if system is None:
         return None if given is None else _frozen(_numbers(given, "parameters"))
@@ -564,7 +564,7 @@ def _parameters(system: System | None, given: Any, n: int) -> Array | None:
     return _frozen(values) if known else None
 
 
-def _efforts(system: System | None, value: Any, n: int, nv: int) -> Array:
+def _efforts(system: System | None, value: object, n: int, nv: int) -> Array:
     """Return efforts for every output, or the same for all, which may be given by joint."""
     if isinstance(value, Mapping) and system is not None:
         value = system.velocities(value)
@@ -575,7 +575,7 @@ def _plain(values: Array) -> Array:
     return values[:, 0] if values.shape[1] == 1 else values
 
 
-def _numbers(value: Any, what: str) -> Array:
+def _numbers(value: object, what: str) -> Array:
     """Return finite numbers as an array."""
     try:
         array = np.array(None) if masked(value) else np.asarray(value)
@@ -588,7 +588,7 @@ def _numbers(value: Any, what: str) -> Array:
     return array.astype(np.float64)
 
 
-def _rows(value: Any, what: str, n: int | None, more: tuple[int, ...]) -> Array:
+def _rows(value: object, what: str, n: int | None, more: tuple[int, ...]) -> Array:
     """Return an array of finite numbers of a known shape, read-only."""
     try:
         array = np.array(None) if masked(value) else np.asarray(value)
@@ -606,7 +606,7 @@ def _rows(value: Any, what: str, n: int | None, more: tuple[int, ...]) -> Array:
     return _frozen(array)
 
 
-def _frozen(array: Any) -> Array:
+def _frozen(array: object) -> Array:
     """Return an array that cannot be written to; one that could be is copied."""
     result = np.ascontiguousarray(array, dtype=np.float64)
     if result is array and result.flags.writeable:
@@ -633,7 +633,7 @@ def _listed(events: Any) -> list[Any]:
         raise StateError(f"events= must be a list of events, not {shown(events)}") from None
 
 
-def _event(given: Any, labels: Labels) -> Event:
+def _event(given: object, labels: Labels) -> Event:
     """Return an event, its numbers checked; (name, t, q, v, z) is one too."""
     if not isinstance(given, Event):
         items = () if isinstance(given, str) else tuple(_listed(given))

@@ -62,7 +62,7 @@ class _Diagram(NamedTuple):
         return max(_INCHES, 0.4 + _LINE * sum(text.count("\n") + 1 for text in self.legend))
 
 
-def plotted(run: Trajectory, names: tuple[Any, ...], path: Any = None) -> Figure:
+def plotted(run: Trajectory, names: tuple[object, ...], path: object = None) -> Figure:
     """Return a figure with one diagram for each unit, and write it if a path is given."""
     place = None if path is None else new_file(path)
     diagrams: dict[str, _Diagram] = {}

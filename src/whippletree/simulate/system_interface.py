@@ -22,6 +22,7 @@ from whippletree.system.formulation_choice import FormulationChoice
 from whippletree.system.input_reader import as_array
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
+from whippletree.system.system import BuildOptions
 from whippletree.system.tolerances import NEXT_TO_LOCK
 
 __all__ = [
@@ -292,7 +293,7 @@ def joint_of(system: System, i: int) -> str:
     return system.kernels.states.joint_of(i)
 
 
-def build_options(system: System) -> dict[str, Any]:
+def build_options(system: System) -> BuildOptions:
     """Return what a system was built with, beside its description."""
     return system.build_options
 

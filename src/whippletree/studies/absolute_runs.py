@@ -39,8 +39,8 @@ _NOT_HERE = {
 def simulate_absolute(
     system: System,
     run: Callable[..., Trajectory],
-    t0: Any,
-    options: Mapping[str, Any],
+    t0: object,
+    options: Mapping[str, object],
 ) -> Trajectory:
     """Let `run(system, t0=, **options)` go on the twin, and return the trajectory of the joints."""
     for name, words in _NOT_HERE.items():
@@ -66,7 +66,7 @@ def simulate_absolute(
 
 
 def _run(
-    absolute: AbsoluteCoordinates, run: Callable[..., Trajectory], t0: Any, given: Mapping[str, Any]
+    absolute: AbsoluteCoordinates, run: Callable[..., Trajectory], t0: object, given: Mapping[str, object]
 ) -> Trajectory:
     """Let a run of the twin go, and return the trajectory of the joints, as far as it came."""
     try:

@@ -31,7 +31,7 @@ from whippletree.simulate import system_interface
 from whippletree.simulate.run_arguments import duration_of, finite, positive
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
-from whippletree.system.evaluator import CallOptions
+from whippletree.system.evaluator import CallOptions, ParameterValues
 
 __all__ = ["NaturalOptions", "NaturalRun", "simulate_natural"]
 
@@ -100,7 +100,7 @@ class NaturalOptions:
     projections: bool = False
 
     @staticmethod
-    def read(given: Mapping[str, Any]) -> NaturalOptions:
+    def read(given: Mapping[str, object]) -> NaturalOptions:
         """Return what is given, each checked."""
         if given.get("step") is None:
             raise StateError('formulation="natural" takes steps of a fixed size: give step= in seconds')
@@ -120,7 +120,7 @@ class NaturalOptions:
         )
 
 
-def _count(value: Any, name: str, least: int) -> int:
+def _count(value: object, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _MOST_ITERATIONS:
         raise StateError(f"{name}= must be a whole number from {least} to {_MOST_ITERATIONS}, not {shown(value)}")
     return int(value)
@@ -149,11 +149,11 @@ class NaturalRun:
         self,
         system: System,
         options: NaturalOptions,
-        q: Any = None,
-        v: Any = None,
-        tau: Any = None,
+        q: object = None,
+        v: object = None,
+        tau: object = None,
         t: float = 0.0,
-        parameters: Any = None,
+        parameters: ParameterValues = None,
     ) -> None:
         refuse_mechanism(
             system,

@@ -131,7 +131,7 @@ def simulate(
 def _in_absolute_coordinates(
     system: System,
     duration: float,
-    start: Any,
+    start: object,
     t0: float,
     kept: dict[str, Any],
     more: dict[str, Any],
@@ -183,11 +183,11 @@ def _second_run(
 
 @user_facing
 def resume(
-    path: Any,
+    path: object,
     system: System | None = None,
     *,
     progress: bool | Callable[[float], None] = False,
-    on_event: Any = None,
+    on_event: object = None,
     controller: Controller | None = None,
     period: float | None = None,
     checkpoint_every: float | None = None,
@@ -248,7 +248,7 @@ def _start_state(system: System, start: Any, options: Mapping[str, Any], t0: flo
     return state
 
 
-def _writer(path: Any, every: Any, wall: float = 0.0) -> CheckpointWriter:
+def _writer(path: object, every: object, wall: float = 0.0) -> CheckpointWriter:
     """Return what writes checkpoints, after a look at where they go."""
     return CheckpointWriter(new_file(path), positive(every, "checkpoint_every"), wall)
 
@@ -370,7 +370,7 @@ def _closing(simulation: Simulation) -> dict[str, Any]:
     return {"closing_largest": largest, "closing_total": total, "closing_tolerance": limit}
 
 
-def _drift(simulation: Simulation, found: Mapping[str, Any]) -> dict[str, Any]:
+def _drift(simulation: Simulation, found: Mapping[str, object]) -> dict[str, Any]:
     """Return how far loops may drift that Baumgarte's terms hold: as far as closing might move a step elsewhere."""
     limit = _closing(simulation)["closing_tolerance"]
     limits = {"closure_tolerance": limit, "velocity_tolerance": _OPENING_RATE * limit}
@@ -419,7 +419,7 @@ def _parts(system: System, rows: Array) -> tuple[Array, Array, Array, Array]:
     return rows[:, :nq], rows[:, nq : nq + nv], rows[:, nq + nv : -2], rows[:, -2:]
 
 
-def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
+def _outputs(duration: object, every: object, times: object, t0: float) -> Array:
     """Return the times of the outputs."""
     length = duration_of(duration)
     if times is not None:
@@ -445,7 +445,7 @@ def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
     return np.asarray(outputs, dtype=np.float64)
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, object]) -> None:
     """Refuse options that there are none of."""
     names = {**signature(simulate).parameters, **signature(Simulation).parameters}
     known = [name for name in names if name not in ("system", "duration", "options", "t", "checked")]

@@ -21,6 +21,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description, JointUse
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.quaternion_arrays import quaternions_of
+from whippletree.system.evaluator import ParameterValues
 from whippletree.system.formulation_decisions import tree_regular
 from whippletree.system.system import System
 
@@ -107,13 +108,13 @@ class AbsoluteCoordinates:
         regular = tree_regular(self.system.kernels.loops.numbers, loops.q, loops.where)
         return "joint_multipliers" if regular else "absolute"
 
-    def state(self, q: Any, v: Any, *, parameters: Any = None) -> tuple[Array, Array]:
+    def state(self, q: object, v: object, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return coordinates and velocities of the twin for those of the joints, one state or a batch."""
         q = np.asarray(self.joint_system.normalize(q), dtype=np.float64)
         v = np.asarray(v, dtype=np.float64)
         return self._joined(q, self._poses(q, parameters)), self._joined(v, self._twists(q, v, parameters), self._nv)
 
-    def joints(self, q: Any, v: Any) -> tuple[Array, Array]:
+    def joints(self, q: object, v: object) -> tuple[Array, Array]:
         """Return the joints' coordinates and velocities from those of the twin."""
         return np.asarray(q)[..., self.q_places], np.asarray(v)[..., self.v_places]
 
@@ -132,7 +133,7 @@ class AbsoluteCoordinates:
         n = self._nq if at is None else at
         return np.concatenate([joints[..., :n], bodies, joints[..., n:]], axis=-1)
 
-    def _poses(self, q: Array, parameters: Any = None) -> Array:
+    def _poses(self, q: Array, parameters: ParameterValues = None) -> Array:
         """Return the quaternion and position of every body."""
         s, found = self.joint_system, []
         for body in self.bodies:
@@ -140,7 +141,7 @@ class AbsoluteCoordinates:
             found.append(np.concatenate([quaternions_of(T[..., :3, :3]), T[..., :3, 3]], axis=-1))
         return np.concatenate([np.zeros((*q.shape[:-1], 0)), *found], axis=-1)
 
-    def _twists(self, q: Array, v: Array, parameters: Any) -> Array:
+    def _twists(self, q: Array, v: Array, parameters: ParameterValues) -> Array:
         """Return the angular and linear velocity of every body, in its own axes."""
         s = self.joint_system
         found = [s.velocity(q, v, body, frame="body", parameters=parameters) for body in self.bodies]

@@ -27,7 +27,7 @@ _ROWS = 2  # dimensions of a plain batch
 _FLOAT = np.dtype(np.float64)
 
 
-def _is_plain(array: Any) -> bool:
+def _is_plain(array: object) -> bool:
     """Tell whether something is an array of contiguous doubles with at least one dimension."""
     if type(array) is not np.ndarray or array.dtype is not _FLOAT or array.ndim == 0:
         return False
@@ -42,7 +42,7 @@ Fallback = Callable[[dict[str, Array | None]], Array]
 """Answers for one state whose result from the kernel is not finite, or says why it cannot."""
 
 
-def _no_entry(*_: Any) -> int:
+def _no_entry(*_: object) -> int:
     """Stand in for a kernel's entry where there is none."""
     return SLOW_PATH
 
@@ -69,14 +69,14 @@ class Call:
         self.empty = functools.partial(np.empty, shape if len(shape) > 1 else self._size)
         self.entry: Callable[..., int] = self._first_entry
 
-    def _first_entry(self, result: Any, *values: Any) -> int:
+    def _first_entry(self, result: object, *values: object) -> int:
         """Stand in for the kernel's entry until a plain state comes: batches do without it, and need not compile it."""
         if not all(value is None or (type(value) is np.ndarray and value.ndim == 1) for value in values):
             return SLOW_PATH
         self.entry = self.kernel.entry or _no_entry
         return self.entry(result, *values)
 
-    def run(self, values: tuple[Any, ...], out: Array | None = None, threads: int | None = None) -> Array:
+    def run(self, values: tuple[object, ...], out: Array | None = None, threads: int | None = None) -> Array:
         """Evaluate; inputs left off at the end take their defaults."""
         result = self.empty() if out is None else out
         if self.entry(result, *values) == DONE:
@@ -116,7 +116,7 @@ class Call:
             return count or 0
         return count if _is_plain(out) and out.flags.writeable and out.shape == (count, *self.shape) else 0
 
-    def _converted(self, values: tuple[Any, ...], out: Array | None, threads: int | None) -> Array:
+    def _converted(self, values: tuple[object, ...], out: Array | None, threads: int | None) -> Array:
         """Convert and check everything, then run one state or a batch."""
         arrays = [
             None if value is None and argument.optional else as_array(value, argument)
@@ -191,7 +191,7 @@ class Call:
         return {a.name: x for a, x in zip(self.arguments, inputs, strict=True)}, k
 
 
-def checked_out(out: Any, shape: tuple[int, ...]) -> Array:
+def checked_out(out: object, shape: tuple[int, ...]) -> Array:
     """Return an array given for a result, or say what is wrong with it."""
     if not isinstance(out, np.ndarray) or out.dtype != np.float64:
         raise StateError("out= must be a float64 array")

@@ -36,7 +36,7 @@ class ElementCalls:
         """Return the auxiliary states (nz) at the start, as described."""
         return np.array(self._description.state_values, dtype=np.float64)
 
-    def states(self, values: Mapping[str, Any]) -> Array:
+    def states(self, values: Mapping[str, object]) -> Array:
         """Return auxiliary states (nz) by name; the others are as described.
 
         >>> quarter_car().states({"lag": 0.5})
@@ -107,7 +107,7 @@ class ElementCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        t: Any = 0.0,
+        t: object = 0.0,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
     ) -> dict[str, Array]:

@@ -8,7 +8,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -93,11 +93,11 @@ class Engine:
         self,
         name: str,
         formulation: str,
-        frame: Any,
-        wrenches: Sequence[Any],
+        frame: object,
+        wrenches: Sequence[object],
         *,
-        joints: Any = (),
-        **choice: Any,
+        joints: object = (),
+        **choice: object,
     ) -> Request:
         """Return what is asked for, every name in it checked."""
         if not isinstance(name, str) or name not in FUNCTIONS:

@@ -401,14 +401,14 @@ class Equations:
         solved: ca.SX = _reaction_laws().resolved(self, Request("powers", "kinematics"), symbols, result)
         return solved
 
-    def load_failure(self, state: Mapping[str, Any], **margin: float) -> str | None:
+    def load_failure(self, state: Mapping[str, object], **margin: float) -> str | None:
         """Return in words what is wrong with the loads of laws on reactions at a state; nothing if they are good."""
         if not self.description.reaction_laws:
             return None
         words: str | None = _reaction_laws().failure_in_words(self, state, **margin)
         return words
 
-    def faulty_element(self, state: Mapping[str, Any]) -> str | None:
+    def faulty_element(self, state: Mapping[str, object]) -> str | None:
         """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
         return faulty_element(self, state)
 

@@ -88,7 +88,7 @@ class Evaluator:
     def __call__(
         self,
         function: str,
-        state: tuple[Any, ...],
+        state: tuple[object, ...],
         options: CallOptions = PLAIN,
         out: Array | None = None,
         threads: int | None = None,
@@ -165,8 +165,8 @@ class Evaluator:
     def at_place(
         self,
         function: str,
-        place: Any,
-        state: tuple[Any, ...],
+        place: object,
+        state: tuple[object, ...],
         parameters: ParameterValues = None,
         out: Array | None = None,
     ) -> Array:
@@ -194,7 +194,7 @@ def _baumgarte_owners() -> Iterator[str]:
         yield from [f'formulation="{name}"'] if takers == family else map(as_arguments, takers)
 
 
-def baumgarte_terms(baumgarte: Any, formulation: str) -> tuple[float, float]:
+def baumgarte_terms(baumgarte: object, formulation: str) -> tuple[float, float]:
     """Return Baumgarte's two numbers, checked, for a formulation that takes them.
 
     >>> baumgarte_terms((5, 5), "joint_multipliers")

@@ -89,7 +89,7 @@ def derivatives_name(function: str) -> str:
 def _on_demand(module: str, function: str) -> Trace:
     """Return a trace whose module of this room is imported when it is first used."""
 
-    def trace(eq: Any, request: Request, x: Symbols) -> Any:
+    def trace(eq: object, request: Request, x: Symbols) -> Any:
         traced: Trace = getattr(importlib.import_module(f"whippletree.system.{module}"), function)
         return traced(eq, request, x)
 

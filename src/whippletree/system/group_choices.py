@@ -157,7 +157,7 @@ def _entries(attachment: ClosureAttachment) -> Any:
     return (closure.text, closure.entries()) if isinstance(closure, DeclaredClosure) else repr(closure)
 
 
-def _plain(numbers: Any) -> Any:
+def _plain(numbers: object) -> Any:
     """Return numbers with all that are neither zero nor one replaced by a mark: what they are costs nothing.
 
     >>> _plain((0.0, 2.5, (1.0, -1.0)))

@@ -88,11 +88,11 @@ class InputReader:
 
     # ------------------------------------------------------------------ states
 
-    def configurations(self, q: Any) -> Array:
+    def configurations(self, q: object) -> Array:
         """Return one configuration (nq), or a batch of them."""
         return as_array(q, self.argument("q", self.nq))
 
-    def configuration(self, q: Any) -> Array:
+    def configuration(self, q: object) -> Array:
         """Return one configuration (nq) of finite numbers."""
         array = self.configurations(q)
         if array.ndim != 1:
@@ -102,15 +102,15 @@ class InputReader:
             raise StateError(f"q[{i}] is {array[i]}: {self.states.position_label(i)} must be a finite number")
         return array
 
-    def velocities(self, v: Any) -> Array:
+    def velocities(self, v: object) -> Array:
         """Return velocities (nv), or a batch of them."""
         return as_array(v, self.argument("v", self.nv))
 
-    def accelerations(self, a: Any) -> Array:
+    def accelerations(self, a: object) -> Array:
         """Return accelerations (nv), or a batch of them."""
         return as_array(a, self.argument("a", self.nv))
 
-    def guess(self, guess: Any) -> tuple[Array, list[Mask]]:
+    def guess(self, guess: object) -> tuple[Array, list[Mask]]:
         """Return a guess, by joint or whole, as a configuration, and which freedoms it names, joint by joint."""
         if guess is None:
             return self.states.neutral(), []
@@ -125,7 +125,7 @@ class InputReader:
             raise StateError(f"the guess for the {self.states.position_label(i)} is {q[i]}: it must be finite")
         return self.states.normalize(q), given
 
-    def pose_guesses(self, guess: Any) -> tuple[Any, dict[str, Array]]:
+    def pose_guesses(self, guess: object) -> tuple[Any, dict[str, Array]]:
         """Return a guess without its poses, and the poses (4, 4) that it gives to bodies or frames, by name.
 
         >>> from whippletree.system.example_systems import four_bar
@@ -149,13 +149,13 @@ class InputReader:
                 joints[key] = value
         return joints, poses
 
-    def _check_is_joint(self, key: Any, owners: Set[str]) -> None:
+    def _check_is_joint(self, key: object, owners: Set[str]) -> None:
         """Say of a body in a guess that has no pose what to give; `owners` have coordinates."""
         name = getattr(key, "name", key)
         if isinstance(name, str) and name in self._places and name not in owners:
             raise StateError(f"guess: {quoted(name)} is a body or frame: give its pose, a 4 x 4 matrix or a Placement")
 
-    def is_batch(self, guess: Any) -> bool:
+    def is_batch(self, guess: object) -> bool:
         """Tell whether a guess, by joint or whole, is for many configurations.
 
         >>> from whippletree.system.example_systems import four_bar
@@ -172,7 +172,7 @@ class InputReader:
                 return True
         return False
 
-    def motion(self, values: Any, name: str) -> tuple[Array, Mask]:
+    def motion(self, values: object, name: str) -> tuple[Array, Mask]:
         """Return velocities, accelerations or efforts, by joint or whole, and which were given by joint."""
         given = np.zeros(self.nv, dtype=bool)
         if values is None:
@@ -186,25 +186,25 @@ class InputReader:
             raise StateError(f"{name} must be one vector of {self.nv} finite numbers, or numbers by joint")
         return result, given
 
-    def efforts(self, tau: Any) -> Array:
+    def efforts(self, tau: object) -> Array:
         """Return efforts (nv) given by joint or whole."""
         return self.motion(tau, "tau")[0]
 
-    def time(self, t: Any) -> float:
+    def time(self, t: object) -> float:
         """Return a time."""
         array = as_array(t, self.argument("t", 1))
         if array.shape != (1,) or not np.isfinite(array[0]):
             raise StateError("t must be one finite number, the time")
         return float(array[0])
 
-    def idle_time(self, t: Any) -> None:
+    def idle_time(self, t: object) -> None:
         """Check a time, or one for each state of a batch, that nothing depends on."""
         if t.__class__ is float and t - t == 0.0:
             return
         if not np.isfinite(as_array(t, self.argument("t", 1))).all():
             raise StateError("t must be a finite number, the time")
 
-    def idle(self, *, t: Any = 0.0, parameters: Any = None, hold: Any = None, **vectors: Any) -> None:
+    def idle(self, *, t: object = 0.0, parameters: object = None, hold: object = None, **vectors: object) -> None:
         """Check what was given to a call that needs nothing of it: it may be wrong all the same."""
         for name, value in vectors.items():
             if value is not None:
@@ -238,7 +238,7 @@ class InputReader:
             mask[where.start + int(index)] = True
         return mask
 
-    def place_name(self, place: Any) -> str:
+    def place_name(self, place: object) -> str:
         """Return the name of a body, frame or handle."""
         name = getattr(place, "name", place)
         places = self._places
@@ -246,7 +246,7 @@ class InputReader:
             raise ModelError(f"there is no body or frame {suggestion(name, places)}")
         return str.__str__(name)
 
-    def joints(self, joints: Any) -> tuple[str, ...]:
+    def joints(self, joints: object) -> tuple[str, ...]:
         """Return the names of some joints, given by name or as handles; None or nothing means all of them."""
         if joints is None:
             return ()
@@ -268,7 +268,7 @@ class InputReader:
         names = [b.name for b in self.description.bodies] + [f.name for f in self.description.frames]
         return dict.fromkeys([*names, *self.description.moving_frames])
 
-    def wrenches(self, wrenches: Any) -> dict[str, Any]:
+    def wrenches(self, wrenches: object) -> dict[str, Any]:
         """Return wrenches by the names of the places at which they act, in the order of the names."""
         if not isinstance(wrenches, Mapping):
             raise StateError("wrenches= must map bodies or frames to [moment; force]")
@@ -279,7 +279,7 @@ class InputReader:
 
     # ------------------------------------------------------------------ parameters
 
-    def parameters(self, values: Any) -> Any:
+    def parameters(self, values: object) -> Any:
         """Return the parameters' values, by name or whole, as an array or a batch; None for those described."""
         if values is None or (isinstance(values, Mapping) and not values):
             return None
@@ -290,7 +290,7 @@ class InputReader:
         self._check_bodies(values)
         return values
 
-    def parameter_set(self, values: Any) -> Array | None:
+    def parameter_set(self, values: object) -> Array | None:
         """Return one set of parameters, or None for those described."""
         values = self.parameters(values)
         if values is None:
@@ -303,11 +303,11 @@ class InputReader:
                 raise StateError(f'parameter "{parameter.name}" is {value}: it must be a finite number')
         return array
 
-    def parameter_array(self, values: Any) -> Array:
+    def parameter_array(self, values: object) -> Array:
         """Return the values of all parameters as an array (..., n)."""
         return as_array(values, self.argument("parameters", len(self.description.parameters)))
 
-    def _parameter_rows(self, values: Mapping[str, Any]) -> Array:
+    def _parameter_rows(self, values: Mapping[str, object]) -> Array:
         """Return parameters given by name as an array; the others have their described values."""
         known = [p.name for p in self.description.parameters]
         for name in values:
@@ -319,7 +319,7 @@ class InputReader:
         except ValueError:
             raise StateError("the parameters' batches do not fit together") from None
 
-    def _check_bodies(self, values: Any) -> None:
+    def _check_bodies(self, values: object) -> None:
         """Refuse parameters that make a mass negative, or an inertia one that no body can have."""
         rows = self.parameter_array(values)
         heavy, inert, function = self._open_bodies
@@ -374,7 +374,7 @@ def state_in_batch(index: tuple[int, ...]) -> str:
     return f" in state {index[0] if len(index) == 1 else index}" if index else ""
 
 
-def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
+def as_array(value: object, argument: Argument) -> npt.NDArray[np.float64]:
     """Return an argument as a contiguous float64 array whose last dimension has the right size.
 
     >>> as_array([1, 2], Argument("q", 2, str))

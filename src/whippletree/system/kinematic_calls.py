@@ -60,7 +60,13 @@ class KinematicCalls:
     # ------------------------------------------------------------------ bodies and frames
 
     def pose(
-        self, q: ArrayLike, name: Any, *, t: float = START, parameters: ParameterValues = None, out: Array | None = None
+        self,
+        q: ArrayLike,
+        name: object,
+        *,
+        t: float = START,
+        parameters: ParameterValues = None,
+        out: Array | None = None,
     ) -> Array:
         """Return the pose of a body or frame: a 4 x 4 matrix in the ground frame.
 
@@ -94,7 +100,7 @@ class KinematicCalls:
         found[..., :3, 3] = held[..., 3] + (held[..., :3] @ points[..., None])[..., 0]
         return {name: found[..., k, :, :] for k, name in enumerate(names)}
 
-    def _points(self, entries: Sequence[Scalar], parameters: Any) -> Array:
+    def _points(self, entries: Sequence[Scalar], parameters: ParameterValues) -> Array:
         """Return points on bodies (..., n, 3) from their entries, which may depend on parameters."""
         if not expressions(entries):
             return np.reshape(np.array(entries, dtype=np.float64), (-1, 3))
@@ -109,7 +115,7 @@ class KinematicCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        name: Any,
+        name: object,
         *,
         t: float = START,
         frame: str = GROUND,
@@ -130,8 +136,8 @@ class KinematicCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: Any,
-        name: Any,
+        a: object,
+        name: object,
         *,
         t: float = START,
         frame: str = GROUND,
@@ -151,7 +157,7 @@ class KinematicCalls:
     def jacobian(
         self,
         q: ArrayLike,
-        name: Any,
+        name: object,
         *,
         t: float = START,
         frame: str = GROUND,
@@ -172,7 +178,7 @@ class KinematicCalls:
             result = self._evaluate.at_place("jacobian", name, (q,), parameters, out)
         return _turned(result, axes, matrix=True)
 
-    def station_poses(self, q: ArrayLike, body: Any, *, parameters: ParameterValues = None) -> Array:
+    def station_poses(self, q: ArrayLike, body: object, *, parameters: ParameterValues = None) -> Array:
         """Return the poses (..., S, 4, 4) of all stations of a flexible body: its nodes, as `run.deformation` has them.
 
         >>> from whippletree.results.example_runs import nodding
@@ -185,7 +191,7 @@ class KinematicCalls:
         whole, (own, _) = self._inputs.configurations(q), self._inputs.states.plan.own_slices[name]
         return station_poses(kind, self.pose(whole, name, parameters=parameters), whole[..., own])
 
-    def station_jacobians(self, q: ArrayLike, body: Any, *, parameters: ParameterValues = None) -> Array:
+    def station_jacobians(self, q: ArrayLike, body: object, *, parameters: ParameterValues = None) -> Array:
         """Return the Jacobians (..., S, 6, nv) of all stations of a flexible body, in ground axes; see `jacobian`.
 
         >>> from whippletree.results.example_runs import nodding
@@ -199,7 +205,7 @@ class KinematicCalls:
         frame = self.pose(whole, name, parameters=parameters)
         return station_jacobians(kind, frame, whole[..., own], self.jacobian(whole, name, parameters=parameters), rates)
 
-    def _jacobian_by_wrenches(self, q: ArrayLike, name: str, parameters: Any, out: Array | None) -> Array:
+    def _jacobian_by_wrenches(self, q: ArrayLike, name: str, parameters: ParameterValues, out: Array | None) -> Array:
         """Return a large model's Jacobian row by row: J^T w for the six unit wrenches."""
         q = self._inputs.configurations(q)
         given: tuple[Any, ...] = (q[..., None, :], np.eye(6))
@@ -214,7 +220,7 @@ class KinematicCalls:
         result[...] = 0.0
         return result
 
-    def _axes(self, q: ArrayLike, name: Any, frame: str, parameters: Any) -> Array | None:
+    def _axes(self, q: ArrayLike, name: Any, frame: str, parameters: ParameterValues) -> Array | None:
         """Return the axes in which a result is asked for, None for those of the ground.
 
         They are found before the result, which may be written over q.

@@ -46,11 +46,11 @@ class LoopCalls:
     def _loops(self) -> LoopServices:
         return self._engine.loops
 
-    def _conditions(self, t: Any, parameters: Any) -> Conditions:
+    def _conditions(self, t: object, parameters: ParameterValues) -> Conditions:
         """Return time and parameters, as given, under which the closures are looked at."""
         return self._loops.conditions(self._inputs.time(t), self._inputs.parameter_set(parameters))
 
-    def begin(self, guess: Any, hold: Any, dependent: Any) -> tuple[Array, Array]:
+    def begin(self, guess: object, hold: object, dependent: object) -> tuple[Array, Array]:
         """Assemble from a guess, decide about the loops there, and return a configuration and velocities to start."""
         wanted: frozenset[int] | None = None
         if dependent is not None:
@@ -174,7 +174,7 @@ class LoopCalls:
         raise AssemblyError("no random configuration could be closed; start from q0 instead")
 
     def assemble(
-        self, guess: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
+        self, guess: object = None, *, hold: object = None, t: float = 0.0, parameters: ParameterValues = None
     ) -> Array:
         """Return the closed configuration nearest to one guess; see `System.assemble`."""
         joints, poses = self._inputs.pose_guesses(guess)
@@ -253,7 +253,7 @@ class LoopCalls:
             )
 
     def consistent_velocities(
-        self, q: ArrayLike, v: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
+        self, q: ArrayLike, v: object = None, *, hold: object = None, t: float = 0.0, parameters: ParameterValues = None
     ) -> Array:
         """Return the velocities nearest to `v` (by joint, or nv) that the loops allow; those named or held stay.
 
@@ -277,9 +277,9 @@ class LoopCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: Any = None,
+        a: object = None,
         *,
-        hold: Any = None,
+        hold: object = None,
         t: float = 0.0,
         parameters: ParameterValues = None,
     ) -> Array:
@@ -299,7 +299,7 @@ class LoopCalls:
         held = self._inputs.freedoms(hold, "hold")
         return self._loops.consistency.accelerations(q, v, guess, where, held, given)
 
-    def check_motion(self, q: Array, v: Array, a: Array, t: Any, parameters: Any) -> None:
+    def check_motion(self, q: Array, v: Array, a: Array, t: object, parameters: ParameterValues) -> None:
         """Refuse states or accelerations that do not satisfy the closures."""
         where = self._conditions(t, parameters)
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], a.shape[:-1])
@@ -414,7 +414,7 @@ class LoopCalls:
             return np.zeros((*self._inputs.configurations(q).shape[:-1], self.nv, 0))
         return self._evaluate("motion_basis", (q,), CallOptions(t=t, parameters=parameters))
 
-    def _all_motions(self, q: Array, t: Any, parameters: Any) -> Array:
+    def _all_motions(self, q: Array, t: Any, parameters: ParameterValues) -> Array:
         """Return a basis of all motions that the loops allow, prescribed joints moving too."""
         if not self.closed or not self._engine.equations.prescribed:
             return self.motion_basis(q, t=t, parameters=parameters)
@@ -422,7 +422,7 @@ class LoopCalls:
         bases = [self._loops.consistency.motions(one, where, moving=True) for one in q.reshape(-1, q.shape[-1])]
         return np.array(bases).reshape(*q.shape[:-1], self.nv, -1)
 
-    def self_stresses(self, q: Array, t: Any, parameters: Any) -> Array:
+    def self_stresses(self, q: Array, t: object, parameters: ParameterValues) -> Array:
         """Return the reactions (n_joints, 6, k) that balance by themselves at one configuration, singular or not."""
         return self._loops.consistency.self_stresses(q, self._conditions(t, parameters))
 
@@ -430,8 +430,8 @@ class LoopCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: Any,
-        actuators: Any,
+        a: object,
+        actuators: object,
         options: CallOptions,
         out: Array | None,
         threads: int | None,

@@ -113,7 +113,7 @@ class LoopPlan:
         """Return the largest sum of squares of all residuals: that of `least`, and what redundant rows may be open."""
         return float(least**2 + len(self.keep) * (OPEN_OVER_ACCURACY * self.slack) ** 2)
 
-    def with_decision(self, name: str, value: Any) -> LoopPlan:
+    def with_decision(self, name: str, value: object) -> LoopPlan:
         """Return the same plan with a decision set by hand, for studies of what another one would do."""
         return replace(self, imposed=(*self.imposed, (name, value)))
 

@@ -17,6 +17,7 @@ from whippletree.system.evaluator import CallOptions
 from whippletree.system.matrix_equations import own_rates
 
 if TYPE_CHECKING:
+    from whippletree.system.evaluator import ParameterValues
     from whippletree.system.system import System
 
 __all__ = ["MATRICES", "Matrices", "NamedMatrix", "matrices"]
@@ -62,10 +63,10 @@ class NamedMatrix:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
 
-    def __matmul__(self, other: Any) -> Array:
+    def __matmul__(self, other: object) -> Array:
         return np.asarray(self.values @ np.asarray(other))
 
-    def __rmatmul__(self, other: Any) -> Array:
+    def __rmatmul__(self, other: object) -> Array:
         return np.asarray(np.asarray(other) @ self.values)
 
     def __repr__(self) -> str:
@@ -91,7 +92,7 @@ class Matrices(Mapping[str, NamedMatrix]):
     True
     """
 
-    def __init__(self, system: System, q: Any, t: float = 0.0, parameters: Any = None) -> None:
+    def __init__(self, system: System, q: object, t: float = 0.0, parameters: ParameterValues = None) -> None:
         self._system = system
         self._q = system.kernels.inputs.configurations(q)
         self._t, self._parameters = t, parameters
@@ -174,6 +175,6 @@ class Matrices(Mapping[str, NamedMatrix]):
         ]
 
 
-def matrices(system: System, q: Any, *, t: float = 0.0, parameters: Any = None) -> Matrices:
+def matrices(system: System, q: object, *, t: float = 0.0, parameters: ParameterValues = None) -> Matrices:
     """Return the papers' matrices of a system at a configuration, or at many."""
     return Matrices(system, q, t, parameters)

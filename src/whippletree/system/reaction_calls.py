@@ -82,7 +82,7 @@ class ReactionCalls:
         return Reactions(asked, turned[..., places, :], None if unique is None else unique[..., places, :])
 
     def _wrenches(
-        self, state: tuple[Any, ...], options: CallOptions, names: tuple[str, ...], threads: int | None
+        self, state: tuple[object, ...], options: CallOptions, names: tuple[str, ...], threads: int | None
     ) -> Array:
         """Return the wrenches of some joints, or of all; a loop over many nodes finds all of them anyway."""
         equations, engine = self._evaluate.engine.equations, self._evaluate.engine
@@ -170,7 +170,7 @@ class ReactionCalls:
         least = flat - basis @ (np.swapaxes(basis, -1, -2) @ flat)
         return least.reshape(shape) / weight, basis.reshape(*shape, Z.shape[-1])
 
-    def _self_stresses(self, q: ArrayLike, t: Any, parameters: Any, joints: tuple[str, ...] = ()) -> Array:
+    def _self_stresses(self, q: ArrayLike, t: Any, parameters: ParameterValues, joints: tuple[str, ...] = ()) -> Array:
         """Return the reactions that balance by themselves (..., n_joints, 6, k), of some joints or of all."""
         try:
             return self._evaluate("self_stresses", (q,), CallOptions(t=t, parameters=parameters, joints=joints))

@@ -260,7 +260,7 @@ def read_components(eq: Equations) -> dict[str, dict[str, tuple[int, ...]]]:
     return found
 
 
-def failure_in_words(eq: Equations, state: Mapping[str, Any], margin: float = ONE_SOLUTION) -> str | None:
+def failure_in_words(eq: Equations, state: Mapping[str, object], margin: float = ONE_SOLUTION) -> str | None:
     """Say what is wrong with the loads at a state; nothing if they are good, and not next to where they are not."""
     described = eq.description
     given: dict[str, Any] = {"tau": np.zeros(eq.plan.nv), "a": np.zeros(eq.plan.nv), "z": described.state_values}
@@ -289,7 +289,7 @@ def failure_in_words(eq: Equations, state: Mapping[str, Any], margin: float = ON
     return None
 
 
-def _several(eq: Equations, given: Mapping[str, Any], names: list[str], k: int, K: Array, at_rest: float) -> str:
+def _several(eq: Equations, given: Mapping[str, object], names: list[str], k: int, K: Array, at_rest: float) -> str:
     """Say that the loads have no solution, or several, or may have."""
     what = f'force "{names[k]}" at this state'
     remedy = "a smaller coefficient or another geometry has one solution, and so have bodies that give way"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -48,7 +47,7 @@ class StateSpace:
         except Exception:
             raise StateError("the seed must be a whole number of at least 0, or a NumPy generator") from None
 
-    def normalize(self, q: Any) -> Array:
+    def normalize(self, q: object) -> Array:
         """Return a copy of `q` with every quaternion scaled to unit length.
 
         >>> pendulum().normalize([0.5])  # there are no quaternions in a pendulum
@@ -85,7 +84,7 @@ class StateSpace:
         """
         return self._slices(joint)[1]
 
-    def coordinates(self, values: Mapping[str, Any]) -> Array:
+    def coordinates(self, values: Mapping[str, object]) -> Array:
         """Return a configuration from joints' coordinates by name; the others are neutral.
 
         >>> pendulum().coordinates({"hinge": 0.5})
@@ -93,7 +92,7 @@ class StateSpace:
         """
         return self._fill(self.neutral(), values, self.q_slice, "coordinates")
 
-    def velocities(self, values: Mapping[str, Any]) -> Array:
+    def velocities(self, values: Mapping[str, object]) -> Array:
         """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero.
 
         >>> pendulum().velocities({"hinge": 2.0})
@@ -101,7 +100,7 @@ class StateSpace:
         """
         return self._fill(np.zeros(self.plan.nv), values, self.v_slice, "velocities")
 
-    def _slices(self, owner: Any) -> tuple[slice, slice]:
+    def _slices(self, owner: object) -> tuple[slice, slice]:
         """Return where in q and v the coordinates of a joint are, or the own ones of a body."""
         name = getattr(owner, "name", owner)
         if not isinstance(name, str) or name not in self._owners:
@@ -112,7 +111,7 @@ class StateSpace:
     def _owners(self) -> dict[str, None]:
         return dict.fromkeys(use.name for use in self.description.coordinate_owners)
 
-    def _fill(self, vector: Array, values: Mapping[str, Any], where: Callable[[str], slice], what: str) -> Array:
+    def _fill(self, vector: Array, values: Mapping[str, object], where: Callable[[str], slice], what: str) -> Array:
         if not isinstance(values, Mapping):
             raise StateError(f"give the {what} by joint: a mapping from names to numbers")
         for name, value in values.items():

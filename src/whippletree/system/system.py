@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,7 +48,18 @@ if TYPE_CHECKING:
     from whippletree.system.mobility import Mobility
     from whippletree.viewer import LiveView, SceneView
 
-__all__ = ["System"]
+__all__ = ["BuildOptions", "System"]
+
+
+class BuildOptions(TypedDict):
+    """What a system was built with, beside its description."""
+
+    fold: bool
+    guess: object
+    hold: object
+    cut: object
+    dependent: object
+    accuracy: float
 
 
 @user_facing
@@ -75,14 +86,16 @@ class System:
         description: Description,
         *,
         fold: bool = False,
-        guess: Any = None,
-        hold: Any = None,
-        cut: Any = None,
-        dependent: Any = None,
+        guess: object = None,
+        hold: object = None,
+        cut: object = None,
+        dependent: object = None,
         accuracy: float = DATA_ACCURACY,
     ) -> None:
-        self.build_options = {"fold": fold, "guess": guess, "hold": hold, "cut": cut, "dependent": dependent}
-        self.build_options["accuracy"] = accuracy = _accuracy(accuracy)
+        accuracy = _accuracy(accuracy)
+        self.build_options = BuildOptions(
+            fold=fold, guess=guess, hold=hold, cut=cut, dependent=dependent, accuracy=accuracy
+        )
         self.description = description.folded() if truth(fold, "fold=") else description
         self.plan: Plan = plan_of(description, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv
@@ -248,9 +261,9 @@ class System:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: Any = None,
+        a: object = None,
         *,
-        actuators: Any = None,
+        actuators: object = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
@@ -331,7 +344,7 @@ class System:
 
     # ------------------------------------------------------------------ motion
 
-    def simulate(self, duration: float, **options: Any) -> Trajectory:
+    def simulate(self, duration: float, **options: object) -> Trajectory:
         """Simulate for a duration in seconds and return the `Trajectory`, with a certificate.
 
         Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default),
@@ -353,13 +366,13 @@ class System:
 
     def equilibrium(
         self,
-        guess: Any = None,
+        guess: object = None,
         *,
-        hold: Any = None,
-        tau: Any = None,
+        hold: object = None,
+        tau: object = None,
         parameters: ParameterValues = None,
-        speeds: Any = None,
-        unknowns: Sequence[Any] = (),
+        speeds: object = None,
+        unknowns: Sequence[object] = (),
         t: float = 0.0,
         z: ArrayLike | None = None,
         nearest: bool = False,
@@ -396,7 +409,7 @@ class System:
         return found
 
     def equilibrium_path(
-        self, parameter: Any, values: Any, *, guess: Any = None, nearest: bool = False, **load: Any
+        self, parameter: object, values: object, *, guess: object = None, nearest: bool = False, **load: object
     ) -> EquilibriumPath:
         """Return the equilibria over a parameter, "joint.effort" or "joint.speed", each with its stability.
 
@@ -414,7 +427,7 @@ class System:
         return found
 
     def eigenvalues_over(
-        self, parameter: Any, values: Any, *, guess: Any = None, nearest: bool = True, **load: Any
+        self, parameter: object, values: object, *, guess: object = None, nearest: bool = True, **load: object
     ) -> EigenvalueBranches:
         """Return the eigenvalues about equilibria over a parameter, "joint.effort" or "joint.speed" (root locus).
 
@@ -433,16 +446,16 @@ class System:
 
     def linearize(
         self,
-        q: Any = None,
-        v: Any = None,
-        tau: Any = None,
+        q: object = None,
+        v: object = None,
+        tau: object = None,
         *,
-        a: Any = None,
+        a: object = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
-        inputs: Sequence[Any] = (),
-        outputs: Sequence[Any] = (),
+        inputs: Sequence[object] = (),
+        outputs: Sequence[object] = (),
     ) -> LinearModel:
         """Return the linear model about a state: x' = A x + B u + offset, y = C x + D u, in minimal coordinates.
 
@@ -461,7 +474,7 @@ class System:
 
     # ------------------------------------------------------------------ pictures
 
-    def show(self, q: Any = None, path: Any = None, **options: Any) -> SceneView:
+    def show(self, q: object = None, path: object = None, **options: object) -> SceneView:
         """Show a configuration (nq) or by joint, `q0` unless given: in a notebook, a browser, or written to a path.
 
         Several configurations (n, nq) are shown one after the other. `path` ends in .html, .png, .gif or .glb. Options:
@@ -471,7 +484,7 @@ class System:
         view: SceneView = verb("System.show")(self, q, path, **options)
         return view
 
-    def view(self, q: Any = None, *, parameters: ParameterValues = None, opened: bool = True) -> LiveView:
+    def view(self, q: object = None, *, parameters: ParameterValues = None, opened: bool = True) -> LiveView:
         """Show the mechanism on a live page, with sliders for joint coordinates and parameters; loops stay closed.
 
         The page is served on this machine only, at the `url` of the `LiveView`, until its `close`, or the end of a
@@ -496,7 +509,7 @@ class System:
     # ------------------------------------------------------------------ positions that the loops allow
 
     def assemble(
-        self, guess: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
+        self, guess: object = None, *, hold: object = None, t: float = 0.0, parameters: ParameterValues = None
     ) -> Array:
         """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
 
@@ -521,7 +534,7 @@ class System:
             return self.assemble_batch(guess, hold=hold, t=t, parameters=parameters).q
         return self._loops.assemble(guess, hold=hold, t=t, parameters=parameters)
 
-    def assemble_batch(self, guesses: Any, **options: Any) -> Assemblies:
+    def assemble_batch(self, guesses: object, **options: object) -> Assemblies:
         """Close the loops of many configurations in one call, in machine code, and tell which could not be closed.
 
         `guesses` are configurations (n, nq), or coordinates (n) by joint. Options: `hold`, joints that stay where their
@@ -536,7 +549,7 @@ class System:
         found: Assemblies = verb("System.assemble_batch")(self, guesses, **options)
         return found
 
-    def inverse_kinematics(self, targets: Mapping[str, Any], **options: Any) -> PoseSolutions:
+    def inverse_kinematics(self, targets: Mapping[str, object], **options: object) -> PoseSolutions:
         """Return configurations that bring frames to poses (4 x 4) or positions (3) in the ground frame, loops closed.
 
         `targets` gives one pose or position for each frame, or many, (n, 4, 4) or (n, 3). Options: `guess`, where to
@@ -555,7 +568,7 @@ class System:
         return found
 
     def actuation(
-        self, q: ArrayLike, *, actuators: Any, t: float = 0.0, parameters: ParameterValues = None
+        self, q: ArrayLike, *, actuators: object, t: float = 0.0, parameters: ParameterValues = None
     ) -> Actuation:
         """Return what actuated joints control at a closed configuration, and how far that is from a singular position.
 
@@ -569,7 +582,7 @@ class System:
         found: Actuation = verb("System.actuation")(self, q, actuators=actuators, t=t, parameters=parameters)
         return found
 
-    def sweep_joint(self, joint: Any, values: ArrayLike, **options: Any) -> JointSweep:
+    def sweep_joint(self, joint: object, values: ArrayLike, **options: object) -> JointSweep:
         """Move a joint, or a (joint, index), through values in radians or metres, and return what all else does.
 
         The mechanism is followed from where it is, both ways from the value that is next to that, always on its branch;
@@ -584,7 +597,7 @@ class System:
         found: JointSweep = verb("System.sweep_joint")(self, joint, values, **options)
         return found
 
-    def workspace(self, frame: Any, inputs: Mapping[Any, ArrayLike] | None = None, **options: Any) -> Workspace:
+    def workspace(self, frame: object, inputs: Mapping[Any, ArrayLike] | None = None, **options: object) -> Workspace:
         """Map where a frame can get: over a grid of `inputs`, joints with the values they take, or of `poses`.
 
         `poses=` is a grid of poses (..., 4, 4) or positions (..., 3) of the frame. The whole map is of the branch that
@@ -599,7 +612,7 @@ class System:
 
     # ------------------------------------------------------------------ other coordinates
 
-    def matrices(self, q: Any, *, t: float = 0.0, parameters: ParameterValues = None) -> Matrices:
+    def matrices(self, q: object, *, t: float = 0.0, parameters: ParameterValues = None) -> Matrices:
         """Return the papers' matrices by name, at a configuration or a batch of them: B, R, D*, C, E and G.
 
         They say how bodies follow joints (B, and R for reference points), what cut joints and closures hold (D* on the
@@ -633,7 +646,7 @@ class System:
         found: AbsoluteCoordinates = verb("System.absolute")(self)
         return found
 
-    def realtime(self, **options: Any) -> RealtimeStepper:
+    def realtime(self, **options: object) -> RealtimeStepper:
         """Return a stepper for real time: steps of fixed length, each with the same operations and no allocation.
 
         Options: `step` (1e-3 s); `method`: "semi_implicit", "rk2", "rk4" (the default), "linearly_implicit" for stiff
@@ -788,7 +801,7 @@ class System:
     kernel = Delegated("kernels", SystemKernels.kernel)
 
 
-def _accuracy(value: Any) -> float:
+def _accuracy(value: object) -> float:
     """Return the accuracy of data as a number, or refuse it."""
     found = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
     if not 0 <= found <= COARSEST_DATA:

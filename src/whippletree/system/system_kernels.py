@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import casadi as ca
 
@@ -63,13 +62,27 @@ class SystemKernels:
     # ------------------------------------------------------------------ what a function is made of
 
     def request(
-        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+        self,
+        /,
+        name: str,
+        *,
+        frame: object = "",
+        formulation: str = "auto",
+        wrenches: Sequence[object] = (),
+        **choice: object,
     ) -> Request:
         """Return what is asked for, every name in it checked and the formulation decided."""
         return self._engine.request(name, formulation, frame, wrenches, **choice)
 
     def function(
-        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+        self,
+        /,
+        name: str,
+        *,
+        frame: object = "",
+        formulation: str = "auto",
+        wrenches: Sequence[object] = (),
+        **choice: object,
     ) -> ca.Function:
         """Return any function of the system as a CasADi Function.
 
@@ -83,7 +96,14 @@ class SystemKernels:
             return self.equations.trace(self._engine.request(name, formulation, frame, wrenches, **choice))
 
     def c_source(
-        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+        self,
+        /,
+        name: str,
+        *,
+        frame: object = "",
+        formulation: str = "auto",
+        wrenches: Sequence[object] = (),
+        **choice: object,
     ) -> str:
         """Return any function of the system as C source.
 
@@ -96,7 +116,14 @@ class SystemKernels:
         return str(generator.dump())
 
     def operations(
-        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+        self,
+        /,
+        name: str,
+        *,
+        frame: object = "",
+        formulation: str = "auto",
+        wrenches: Sequence[object] = (),
+        **choice: object,
     ) -> OperationCount:
         """Return the scalar operations of one evaluation, after folding and merging, before fusing.
 
@@ -112,7 +139,14 @@ class SystemKernels:
             return read_tape(self.equations.trace(request)).count()
 
     def kernel(
-        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+        self,
+        /,
+        name: str,
+        *,
+        frame: object = "",
+        formulation: str = "auto",
+        wrenches: Sequence[object] = (),
+        **choice: object,
     ) -> Kernel:
         """Return any function of the system as a kernel that can be called by address.
 

@@ -260,7 +260,7 @@ def event_values(eq: Equations, request: Request, x: Symbols) -> Any:
     return ca.vertcat(ca.SX(0, 1), *(column[1 + i] for use, column in pairs for i in range(len(use.sets))))
 
 
-def faulty_element(eq: Equations, state: Mapping[str, Any]) -> str | None:
+def faulty_element(eq: Equations, state: Mapping[str, object]) -> str | None:
     """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
     described = eq.description
     given: dict[str, Any] = {"z": described.state_values, "t": 0.0, "parameters": described.parameter_values}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from whippletree.analysis.cost import Costs, costs
 from whippletree.analysis.evaluation_times import Batch, Evaluation, seconds
@@ -251,7 +250,7 @@ def jalon_times(times: bool = True) -> Iterator[Table]:
     yield from _evaluations(times)
 
 
-def _contestants(system: System, q: Any, v: Any) -> dict[str, Evaluation]:
+def _contestants(system: System, q: object, v: object) -> dict[str, Evaluation]:
     closed = bool(system.plan.cuts or system.description.closures)
     return {
         B: Evaluation(system, q, v, B, closed_by="independent"),

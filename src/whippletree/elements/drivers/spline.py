@@ -87,7 +87,7 @@ class Spline:
     def __call__(self, x: float) -> float: ...
     @overload
     def __call__(self, x: Sequence[float] | Array) -> Array: ...
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: object) -> Any:
         """Return the value at a time: of an expression an expression, of numbers numbers."""
         if isinstance(x, ca.SX):
             return self._expression(x)
@@ -243,7 +243,7 @@ def _tridiagonal(lower: Array, middle: Array, upper: Array, right: Array) -> Arr
     return x
 
 
-def _numbers(given: Any, what: str) -> Array:
+def _numbers(given: object, what: str) -> Array:
     try:
         array = np.array(None) if masked(given) else np.asarray(given)
     except Exception:

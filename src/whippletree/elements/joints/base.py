@@ -138,14 +138,14 @@ class Joint(ABC):
         """Return the map (nv, nv) from small changes of u to those of integrate(q, u), measured like velocities."""
         return ca.SX.eye(self.nv)
 
-    def from_lock(self, q: Any) -> Any:
+    def from_lock(self, q: object) -> Any:
         """Return how far coordinates are from where rates do not follow from the motion: zero there, with its sign.
 
         Elsewhere it is at most one. Most joints have no such position.
         """
         return 1.0
 
-    def lock_in_words(self, q: Any) -> str:
+    def lock_in_words(self, q: object) -> str:
         """Say which coordinate is at such a position; for a type that has one."""
         return ""
 

@@ -114,7 +114,7 @@ class Reversed(Joint):
         """Whether the described joint locks somewhere."""
         return self.joint.locks
 
-    def from_lock(self, q: Any) -> Any:
+    def from_lock(self, q: object) -> Any:
         """Return how far the described joint is from that."""
         return self.joint.from_lock(q)
 

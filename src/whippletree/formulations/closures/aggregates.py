@@ -128,7 +128,7 @@ class Embedded:
     composite: bool = False
     shared: ClassVar[bool] = False
 
-    def shift(self, x: Any) -> Shift:
+    def shift(self, x: object) -> Shift:
         """Return no shift: the group's terms are in the base's own frame."""
         return Shift(())
 
@@ -155,7 +155,7 @@ class Embedded:
         bodies = self.tree.outward(ride, start, Kept(self.X), Kept(self.g))
         return tuple(motions), GroupPlace(bodies)
 
-    def terms(self, children: Any, place: GroupPlace) -> NodeTerms:
+    def terms(self, children: object, place: GroupPlace) -> NodeTerms:
         """Gather the bodies' inertias and forces at the base (62, 64)."""
         outer = _outboard(children)
         n = len(self.tree.nodes)
@@ -294,7 +294,7 @@ class Augmented:
     evaluate: Callable[[ca.SX], list[ClosureState]]
     shared: ClassVar[bool] = False
 
-    def shift(self, x: Any) -> Shift:
+    def shift(self, x: object) -> Shift:
         """Return no shift: the group's terms are in the base's own frame."""
         return Shift(())
 
@@ -361,7 +361,7 @@ class Augmented:
         return tuple(Carried(one) for one in alphas), GroupOutcome(a, tuple(alphas), tuple(multipliers))
 
 
-def _outboard(children: Any) -> Mapping[int, Articulated]:
+def _outboard(children: object) -> Mapping[int, Articulated]:
     """Return what arrives from beyond the group, by body; at a tip there is nothing."""
     return children if isinstance(children, dict) else {}
 

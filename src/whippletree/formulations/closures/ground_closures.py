@@ -18,7 +18,9 @@ from whippletree.spatial import Rotation, Translation, cross, stack
 __all__ = ["RowsOnBodies", "closures_on_ground"]
 
 
-def closures_on_ground(walk: Unrolled, closure_set: ClosureSet, seen: Any, reference: Reference) -> list[ClosureState]:
+def closures_on_ground(
+    walk: Unrolled, closure_set: ClosureSet, seen: object, reference: Reference
+) -> list[ClosureState]:
     """Return every closure with its rows on the bodies' Y' (Kang and Yoon 37, 44-46, tables 1 to 4).
 
     A pull holds the columns Phi^T of a body: a row on a point becomes a force at the reference point, with the lever
@@ -41,7 +43,7 @@ class RowsOnBodies(NamedTuple):
 def _closure_state(
     walk: Unrolled,
     closure_set: ClosureSet,
-    seen: Any,
+    seen: object,
     reference: Reference,
     attachment: ClosureAttachment,
     keep: Sequence[int],

@@ -126,5 +126,5 @@ def _column(values: Row, nv: int) -> ca.SX:
     return ca.densify(ca.SX(ca.vertcat(*(values.get(i, 0) for i in range(nv)))))
 
 
-def _add(target: dict[Any, ca.SX], key: Any, value: ca.SX) -> None:
+def _add(target: dict[Any, ca.SX], key: object, value: ca.SX) -> None:
     target[key] = plus(target[key], value) if key in target else value

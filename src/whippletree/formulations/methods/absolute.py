@@ -139,7 +139,7 @@ def cut_rows(walk: Unrolled, closure_set: ClosureSet) -> list[BodyRows]:
     return [_closure(closure_set, moving, attachment, keep, rates) for attachment, keep in pairs]
 
 
-def _rates(walk: Unrolled, closure_set: ClosureSet, moving: Any) -> dict[str, BodyRows]:
+def _rates(walk: Unrolled, closure_set: ClosureSet, moving: object) -> dict[str, BodyRows]:
     """Return the rates of all joints' coordinates as rows on the bodies, by node and by cut."""
     rates: dict[str, BodyRows] = {}
     for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
@@ -241,7 +241,7 @@ def _force(walk: Unrolled, node: Node, motion: AngularState) -> ca.SX:
     return weight - node.bias_force(motion)
 
 
-def _tree_anchors(walk: Unrolled, moving: Any, k: int) -> tuple[Anchor, ...]:
+def _tree_anchors(walk: Unrolled, moving: object, k: int) -> tuple[Anchor, ...]:
     """Return the two sides of a node's joint, described parent first."""
     node, eye = walk.nodes[k], ca.densify(ca.SX.eye(3))
     near = _anchor(moving, NodeFrame(walk.parents[k], node.rotation, node.point))

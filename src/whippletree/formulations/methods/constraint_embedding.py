@@ -142,15 +142,15 @@ class Boundary:
         """Keep the motion."""
         return parent, BoundaryMotion(parent)
 
-    def shift(self, x: Any) -> Shift:
+    def shift(self, x: object) -> Shift:
         """Return no shift."""
         return Shift(())
 
-    def bias(self, place: Any) -> ca.SX:
+    def bias(self, place: object) -> ca.SX:
         """Return zero."""
         return ca.SX.zeros(6)
 
-    def terms(self, children: Any, place: Any) -> NodeTerms:
+    def terms(self, children: object, place: object) -> NodeTerms:
         """Return inertia and bias force, and no unknowns."""
         return NodeTerms(self.P, self.z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
 

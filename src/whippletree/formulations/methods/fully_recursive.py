@@ -295,7 +295,7 @@ def reduced_matrix(
     return schur_complement(effects, closure_states)
 
 
-def _mark_bodies(seen: Any) -> None:
+def _mark_bodies(seen: object) -> None:
     """Name what is known of the bodies by now, for those who count."""
     if not isinstance(seen, Kept):
         return  # stages are counted in straight lines only
@@ -306,7 +306,7 @@ def _mark_bodies(seen: Any) -> None:
     record_stage("mass and force", [(b.M, b.Q) for b in records])
 
 
-def _mark_joints(joints: Any) -> None:
+def _mark_joints(joints: object) -> None:
     if not isinstance(joints, Kept):
         return
     record_stage("elimination", [(j.M21, j.M22, j.G, j.Q2) for j in joints.records])

@@ -181,7 +181,7 @@ def option_values(name: str) -> dict[str, tuple[str, ...]]:
     return {word: tuple(dict.fromkeys(one.options[word] for one in family)) for word in words}
 
 
-def formulation_name(formulation: Any, **choice: Any) -> str:
+def formulation_name(formulation: object, **choice: object) -> str:
     """Return the text of a formulation with what is chosen within it, the options checked; "auto" stays as it is.
 
     >>> formulation_name("auto")

@@ -32,7 +32,7 @@ ElementBlocks = dict[Any, ca.SX]
 """Columns (3, n) of an element by joint, or by any other group of velocities."""
 
 
-def transformed(walk: Unrolled, seen: Any, S: Any) -> tuple[ca.SX, ca.SX]:
+def transformed(walk: Unrolled, seen: object, S: object) -> tuple[ca.SX, ca.SX]:
     """Return R^T M R (nv, nv) and R^T (M S - Q) (nv) of a walk.
 
     `seen` are its bodies in ground axes with the joint points as references, `S` their accelerations.

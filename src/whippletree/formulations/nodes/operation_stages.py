@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from typing import Any
 
 import casadi as ca
 
@@ -21,7 +20,7 @@ Stage = tuple[str, list[ca.SX]]
 _stages: ContextVar[list[Stage] | None] = ContextVar("stages", default=None)
 
 
-def record_stage(name: str, values: Any) -> None:
+def record_stage(name: str, values: object) -> None:
     """Note that a stage is done, if stages are recorded; `values` is what it computed, in any nesting.
 
     >>> with recording() as stages:
@@ -51,7 +50,7 @@ def recording() -> Iterator[list[Stage]]:
         _stages.reset(token)
 
 
-def _parts(values: Any) -> Iterator[ca.SX]:
+def _parts(values: object) -> Iterator[ca.SX]:
     """Return the expressions in anything."""
     if isinstance(values, ca.SX):
         yield values

@@ -200,7 +200,7 @@ def _least_pivots(walk: Unrolled, mass: Mapping[tuple[int, int], ca.SX]) -> dict
     return least
 
 
-def forward_dynamics(walk: Any) -> Any:
+def forward_dynamics(walk: object) -> Any:
     """Return the joint accelerations (nv): M v' = tau - b (8.4), with the zeros of M between branches kept."""
     if not isinstance(walk, Unrolled):
         return _forward_in_loops(walk)

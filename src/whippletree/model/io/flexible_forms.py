@@ -202,7 +202,7 @@ def _sparse(rows: Any, columns: Any, entries: Any, most: int, what: str, node: N
     return sparse.coo_array((entries, (rows.astype(np.int64), columns.astype(np.int64))), shape=(size, size))
 
 
-def _resolved(given: Any, sets: Mapping[str, Any], node: Node) -> Any:
+def _resolved(given: object, sets: Mapping[str, object], node: Node) -> Any:
     """Return an interface with its nodes, which may be given by the name of a node set."""
     if isinstance(given, dict):
         return given | {"nodes": _resolved(given.get("nodes"), sets, node)}

@@ -375,7 +375,7 @@ def _applied(piece: Token, function: Function, arguments: list[Argument]) -> Sca
     return function.symbolic(*numbers)
 
 
-def _finite(piece: Token, compute: Callable[..., float], *given: Any) -> float:
+def _finite(piece: Token, compute: Callable[..., float], *given: object) -> float:
     """Return a number if it can be computed and is finite."""
     try:
         value = float(compute(*given))

@@ -76,7 +76,7 @@ class Model:
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What `simulate` has built, and what that was built from."""
 
-    def build(self, **choices: Any) -> System:
+    def build(self, **choices: object) -> System:
         """Return the system, assembled from the start of the file; `choices` are those of `Mechanism.build`."""
         given = {key: self.start[key] for key in _OF_BUILD if key in self.start}
         return self.mechanism.build(**{**given, **choices})
@@ -123,7 +123,7 @@ class Model:
         held = [] if self.start.get("nearest") else [*velocities]
         return q, system.consistent_velocities(q, velocities, hold=held, t=t)
 
-    def simulate(self, system: System | None = None, **settings: Any) -> Any:
+    def simulate(self, system: System | None = None, **settings: object) -> Any:
         """Run the model as its file says, except for the settings given here, and return the trajectory.
 
         The system is built once, and used again by later calls as long as the model stays as it is.
@@ -157,7 +157,7 @@ class Model:
         return tuple(self.run.get("outputs", ()))
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     """Return a value that equals another one's only if both hold the same, and that later changes do not reach.
 
     >>> _frozen({"A": [1.0, 2.0]}) == _frozen({"A": (1.0, 2.0)})

@@ -192,7 +192,7 @@ class _Composer:
         except Exception as error:  # whatever else a parser of foreign text stumbles over
             raise self._source.error(None, f"this is not YAML: {type(error).__name__}: {error}") from None
 
-    def _unreadable(self, error: Any) -> Mark | None:
+    def _unreadable(self, error: object) -> Mark | None:
         """Return the place of a character that YAML does not allow."""
         position = getattr(error, "position", None)
         if not isinstance(position, int):

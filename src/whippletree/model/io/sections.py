@@ -526,12 +526,12 @@ def _numbers_among(written: Sequence[str]) -> list[float | str]:
     return found
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(settings: Mapping[str, object]) -> dict[str, Any]:
     """Return settings as plain mappings, lists, numbers and words."""
     return {key: _plain_value(value) for key, value in settings.items()}
 
 
-def _plain_value(value: Any) -> Any:
+def _plain_value(value: object) -> Any:
     if isinstance(value, Placement):
         return {"at": [*value.point], "rotation": [[*row] for row in value.rotation]}
     return {key: _plain_value(item) for key, item in value.items()} if isinstance(value, Mapping) else value
