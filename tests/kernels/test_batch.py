@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
 import os
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 import weakref
+from array import array
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -22,11 +24,11 @@ from support.systems import arm, chain, floater, floating, kernel_of, run_many, 
 from whippletree.foundation.once import making
 from whippletree.kernels import kernel as kernels
 from whippletree.kernels import threads as helpers
-from whippletree.kernels.batch import CHUNK, lane_buffer
+from whippletree.kernels.batch import CHUNK, batch_words, lane_buffer
 from whippletree.kernels.entry import Signature
 from whippletree.kernels.kernel import Kernel, NotFiniteError
 from whippletree.kernels.lowering import StraightLine
-from whippletree.kernels.native import host
+from whippletree.kernels.native import compile_ir, host, load_code
 
 BIG = 10_001
 
@@ -62,6 +64,34 @@ def test_batches_of_every_size(make, threads):
         assert same_bits(memory[:count], expected[:count])
         assert (memory[count] == -7.0).all()
         assert same_bits(system.mass_matrix(q[:count], threads=threads), masses[:count])
+
+
+_CALLER = """
+define void @call{pad}(ptr %batch, ptr %words, ptr %buffer) {{
+  %above = alloca [{pad} x i64], align 16
+  store volatile i64 0, ptr %above
+  call void %batch(ptr %words, ptr %buffer, i64 1)
+  ret void
+}}
+"""
+
+
+def test_lanes_run_on_the_stack_of_any_caller():
+    """Vectors that wait on the stack are read as aligned, which callers by address do not promise."""
+    system, pads = chain(), (2, 4, 6, 8, 10, 12, 14, 16)
+    q, v, tau = state(system, 5, (host().lanes,))
+    expected = system.forward_dynamics(q, v, tau, threads=1)
+    kernel = system.kernel("forward_dynamics")
+    callers = load_code(compile_ir("".join(_CALLER.format(pad=pad) for pad in pads)), [f"call{pad}" for pad in pads])
+    part, pointer = kernel._many, ctypes.c_void_p
+    buffer = kernel.take_buffer(kernel.batch_buffer)
+    for pad in pads:
+        result = np.zeros_like(expected)
+        rows = [(a.ctypes.data, 8 * a.shape[1]) for a in (q, v, tau, result)]
+        words = array("q", batch_words(len(q), part.constants_address, part.tables_address, rows[:3], rows[3:]))
+        call = ctypes.CFUNCTYPE(None, *[pointer] * 3)(callers.addresses[f"call{pad}"])
+        call(part.code.addresses["batch"], words.buffer_info()[0], buffer.ctypes.data)
+        assert same_bits(result, expected)
 
 
 def test_a_big_batch_has_the_bits_of_single_states():

@@ -98,7 +98,7 @@ def _attributes(width: int) -> list[str]:
     """Return the attributes of functions: #0 of most, #1 of those that are hardly ever called, #2 of kernels.
 
     Values that wait in memory are addressed from the frame pointer, which takes a byte less than from the stack
-    pointer and is read faster: long kernels need a fifth less time. The compiler does so only in a stack that it need
+    pointer: long kernels have been found to need a fifth less time. The compiler does so only in a stack that it need
     not align. For one state the stack is left as it is; with lanes, it is aligned by the driver of batches.
     """
     kernel = 'nounwind "frame-pointer"="all"'
