@@ -36,7 +36,8 @@ def start_accelerations(
     rows, gamma = natural.rows_at(x, rates, parameters)
     masses = np.maximum(np.diag(M), LIGHT * np.diag(M).mean())
     easy = (rows**2 / masses).sum(axis=1)
-    weights = _WEIGHT / np.maximum(easy, ROUNDED * easy.sum() + np.finfo(float).tiny)
+    whole = easy.sum() + 1 / np.diag(M).mean()
+    weights = np.where(easy > ROUNDED**2 * whole, _WEIGHT / np.maximum(easy, ROUNDED * whole), 0.0)
     K = M + rows.T @ (weights[:, None] * rows)
     a, multipliers = np.zeros(x.size), np.zeros(len(rows))
     for _ in range(_MOST):
