@@ -11,6 +11,7 @@ import whippletree as wt
 from support.natural_models import five_links
 from support.natural_trial import five_links as by_hand
 from support.natural_trial import march
+from support.sampling import deep
 from whippletree.studies.natural_runs import NaturalOptions, NaturalRows, NaturalRun
 from whippletree.system.example_systems import four_bar, pendulum
 
@@ -108,6 +109,16 @@ def test_projections() -> None:
     assert violation(run, rows) < 1e-7
     J = run.natural.jacobian(rows.x[-1])
     assert np.abs(J @ rows.rates[-1]).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("duration", "iterations", "share"), [(20.0, 2, 1e-4), (20.0, 3, 1e-6), *deep([(600.0, 2, 5e-3), (600.0, 3, 1e-5)])]
+)
+def test_projections_conserve_energy(duration: float, iterations: int, share: float) -> None:
+    """What holds the links together does no work, and projected velocities keep their energy: example 8.6."""
+    run, rows = marched(False, duration, H, alpha=1e7, projections=True, iterations=iterations)
+    found = energy(run, rows)
+    assert np.abs(found - found[0]).max() < share * FALL
 
 
 def test_order_two() -> None:

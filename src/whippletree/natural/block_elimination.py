@@ -132,15 +132,15 @@ class BlockMatrix:
         own_given: list[Bound] = [(x, at), (L, factors)]
         other_given: list[Bound] = [*own_given, (y, other)]
         for k in reversed(self.order):
-            own = (3 * k, 0, self.block(k, k))
+            at_k = (3 * k, 0, self.block(k, k))
             if symmetric:
-                backward.add("scaled", partial(step_function, own_given, [(x * ca.diag(L), at)]), own)
+                backward.add("scaled", partial(step_function, own_given, [(x * ca.diag(L), at)]), at_k)
             for i in self.below[k]:
                 row = (3 * k, 3 * i, self.block(i, k) if symmetric else self.block(k, i))
                 taken = x - (L.T if symmetric else L) @ y
                 backward.add("later", partial(step_function, other_given, [(taken, at)]), row)
             found = _backward(L, x) if symmetric else _upper_solved(L, x)
-            backward.add("own", partial(step_function, own_given, [(found, at)]), own)
+            backward.add("own", partial(step_function, own_given, [(found, at)]), at_k)
         return [forward.loop(), backward.loop()]
 
     def _at(self, column: int) -> Numbers:

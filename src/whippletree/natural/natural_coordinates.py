@@ -167,8 +167,7 @@ class NaturalCoordinates:
         """Return the mass matrix (n, n) for numbers of the parameters."""
         n, where = self.n_coordinates, self.model.places()
         M = np.zeros((n, n))
-        blocks = ca.Function("M", self.parameter_symbols, [ca.SX(ca.horzcat(*(b.M for b in self.model.bodies)))])
-        values = np.array(ca.densify(blocks(*parameters) if parameters else blocks()["o0"]))
+        values = np.array(self._masses_of_bodies(*parameters) if parameters else self._masses_of_bodies()["o0"])
         for k, body in enumerate(self.model.bodies):
             for i, e in enumerate(body.basis):
                 for j, f in enumerate(body.basis):
@@ -176,14 +175,25 @@ class NaturalCoordinates:
                         M[where[e], where[f]] += values[i, 4 * k + j] * np.eye(3)
         return M
 
+    @made_once
+    def _masses_of_bodies(self) -> ca.Function:
+        """M of all bodies beside each other (4, 4 n), of the parameters."""
+        blocks = ca.densify(ca.SX(ca.horzcat(*(body.M for body in self.model.bodies))))
+        return ca.Function("M", self.parameter_symbols, [blocks])
+
     def rows_at(self, x: Array, rates: Array, parameters: list[Array]) -> tuple[Array, Array]:
         """Return Phi_x (m, n) and Phi'' at zero accelerations (m) at coordinates and velocities, t = 0."""
+        rows, bias = self._rows_and_bias(x, rates, 0.0, *parameters)
+        return np.array(rows), np.array(bias).ravel()
+
+    @made_once
+    def _rows_and_bias(self) -> ca.Function:
+        """Phi_x and Phi'' at zero accelerations, of x, x', t and the parameters."""
         conditions = self.symbolic_conditions
         v = ca.SX.sym("v", self.n_coordinates)
+        bias = conditions.at(conditions.x, v, conditions.t).bias
         given = [conditions.x, v, conditions.t, *self.parameter_symbols]
-        at = conditions.at(conditions.x, v, conditions.t)
-        rows, bias = ca.Function("rows", given, [conditions.jacobian, at.bias])(x, rates, 0.0, *parameters)
-        return np.array(ca.densify(rows)), np.array(bias).ravel()
+        return ca.Function("rows", given, [ca.densify(conditions.jacobian), bias])
 
     @made_once
     def masses(self) -> Array:

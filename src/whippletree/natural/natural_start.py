@@ -32,24 +32,26 @@ def start_accelerations(
     natural: NaturalCoordinates, x: Array, rates: Array, Q: Array, parameters: list[Array]
 ) -> Array:
     """Return x'' (n) at natural coordinates and velocities under the forces Q."""
-    M = natural.mass_at(parameters)
+    M = natural.mass_at(parameters) if parameters else natural.mass_matrix
     rows, gamma = natural.rows_at(x, rates, parameters)
     masses = np.maximum(np.diag(M), LIGHT * np.diag(M).mean())
     easy = (rows**2 / masses).sum(axis=1)
-    weights = _WEIGHT / np.maximum(easy, ROUNDED * easy.sum() + np.finfo(float).tiny)
+    whole = easy.sum() + 1 / np.diag(M).mean()
+    weights = np.where(easy > ROUNDED**2 * whole, _WEIGHT / np.maximum(easy, ROUNDED * whole), 0.0)
     K = M + rows.T @ (weights[:, None] * rows)
+    try:
+        inverse = np.linalg.inv(K)
+    except np.linalg.LinAlgError:
+        inverse = np.full(K.shape, np.nan)
+    if not np.isfinite(inverse).all():
+        raise StateError(
+            f'"{natural.system.description.name}" has a point or vector that has no mass and that no condition moves: '
+            "its acceleration at the start is not determined. Give the bodies masses"
+        )
     a, multipliers = np.zeros(x.size), np.zeros(len(rows))
     for _ in range(_MOST):
         missed = rows @ a + gamma
-        try:
-            change = np.linalg.solve(K, Q - M @ a - rows.T @ (multipliers + weights * missed))
-        except np.linalg.LinAlgError:
-            change = np.full(x.size, np.nan)
-        if not np.isfinite(change).all():
-            raise StateError(
-                f'"{natural.system.description.name}" has a point or vector that has no mass and that no condition '
-                "moves: its acceleration at the start is not determined. Give the bodies masses"
-            )
+        change = inverse @ (Q - M @ a - rows.T @ (multipliers + weights * missed))
         a = a + change
         multipliers = multipliers + weights * (rows @ a + gamma)
         if np.abs(change).max(initial=0.0) <= _SETTLED * np.abs(a).max(initial=0.0):

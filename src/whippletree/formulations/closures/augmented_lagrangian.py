@@ -23,7 +23,7 @@ shows in how far the equations of motion are from balanced; d is the correction 
 where as much of |c| / A as rounding alone may be is left out: what it is made of does not shrink. In equilibrium, or
 where all joints turn evenly, accelerations vanish that forces and turning rates would make: A is the largest of |a| and
 of accelerations that are given for that. Refined iterations do not lose these digits, and pivots say little about them:
-their rounding is 8 |d| / A alone.
+their rounding is 8 |d| / A, and never less than 32 eps. Where all conditions are rounding, nothing shrinks any more.
 """
 
 from __future__ import annotations
@@ -45,21 +45,29 @@ _SAFETY = 8.0
 """How many times the correction of what rounding left unbalanced counts: of one order with the error, but no bound."""
 
 ROUNDED = 1e-12
-"""The share of what all rows move together below which one moves by rounding alone, and must not be heavy."""
+"""The share of what all rows move together below which one must not be heavy; below its square it is rounding alone,
+entries that should be zero, and has no weight."""
 
 Row = dict[int, ca.SX]
 Weight = float | ca.SX
 
 
-def row_weights(rows: Sequence[Row], easy: Sequence[ca.SX], weight: float) -> list[ca.SX]:
+def row_weights(rows: Sequence[Row], easy: Sequence[ca.SX], usual: ca.SX, weight: float) -> list[ca.SX]:
     """Return a weight for each row, over how easily it moves: C_r m^-1 C_r^T with the masses m of its coordinates.
 
+    `usual` is how easily a row with an entry of one moves: all rows may be rounding alone.
+
     >>> x = ca.SX.sym("x")
-    >>> [float(one) for one in row_weights([{0: x}, {}, {0: x}], [ca.SX(2), ca.SX(0), ca.SX(1e-30)], 10.0)]
-    [5.0, 0.0, 5000000000000.0]
+    >>> weights = row_weights([{0: x}, {}, {0: x}], [ca.SX(2), ca.SX(0), ca.SX(1e-30)], ca.SX(3), 10.0)
+    >>> [float(one) for one in weights]
+    [5.0, 0.0, 0.0]
     """
-    least = ROUNDED * sum(easy, ca.SX(0))
-    return [weight / ca.fmax(one, least) if row else ca.SX(0) for row, one in zip(rows, easy, strict=True)]
+    whole = sum(easy, usual)
+
+    def of(one: ca.SX) -> ca.SX:
+        return ca.SX(ca.if_else(one > ROUNDED**2 * whole, weight / ca.fmax(one, ROUNDED * whole), 0))
+
+    return [of(one) if row else ca.SX(0) for row, one in zip(rows, easy, strict=True)]
 
 
 class AugmentedProblem(NamedTuple):
@@ -111,8 +119,7 @@ def solve_augmented(
     shrunk = ca.sqrt(_size(weights, missed) / _size(weights, before))
     size = largest([*a.values(), *made_of])
     rounding = _SAFETY * largest(factors.solve(_unbalanced(problem, multipliers, a)).values()) / size
-    if not refined:
-        rounding = ca.fmax(_rounding(matrix, factors), rounding)
+    rounding = ca.fmax(_ROUNDING if refined else _rounding(matrix, factors), rounding)
     last = ca.fmax(0, largest(change.values()) / size - rounding)
     error = ca.if_else(last > 0, last * ca.fabs(shrunk / (1 - shrunk)), 0) + rounding
     return AugmentedSolution(a, multipliers, error)

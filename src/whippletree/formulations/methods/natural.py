@@ -113,10 +113,10 @@ def solve_natural(
 def condition_weights(equations: NaturalEquations, weight: float) -> list[ca.SX]:
     """Return the weight of each condition."""
     masses = [equations.mass.get((i, i), ca.SX(0)) for i in equations.right]
-    least = LIGHT * sum(masses, ca.SX(0)) / max(len(masses), 1)
-    lightness = [1 / ca.fmax(mass, least) for mass in masses]
+    mean = sum(masses, ca.SX(0)) / max(len(masses), 1)
+    lightness = [1 / ca.fmax(mass, LIGHT * mean) for mass in masses]
     easy = [sum((x * x * lightness[j] for j, x in row.items()), ca.SX(0)) for row in equations.rows]
-    return row_weights(equations.rows, easy, weight)
+    return row_weights(equations.rows, easy, 1 / mean, weight)
 
 
 def _solve(problem: LoopProblem, settings: NaturalSettings) -> Solution:

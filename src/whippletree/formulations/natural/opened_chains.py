@@ -76,7 +76,8 @@ class CarriedField(NamedTuple):
 class OpenedEquations:
     """R^T M R and R^T (Q - M S) by place in z, Phi2 R with gamma + Phi2 S, and the way back to joint accelerations.
 
-    `easy` says how easily each condition moves, for weights: its entries on x over the masses there.
+    `easy` says how easily each condition moves, for weights: its entries on x over the masses there; `usual` is that of
+    one entry of one at the mean mass.
     """
 
     mass: dict[tuple[int, int], ca.SX]
@@ -84,6 +85,7 @@ class OpenedEquations:
     rows: list[Row]
     gamma: list[ca.SX]
     easy: list[ca.SX]
+    usual: ca.SX
     given: Row
     chains: OpenChains
     closing: NaturalEquations
@@ -152,7 +154,7 @@ def opened_equations(walk: Unrolled, closure_set: ClosureSet) -> OpenedEquations
     given = chains.given()
     _take_given(given, mass, right, rows, gamma)
     record_stage("closures", [rows, gamma])
-    return OpenedEquations(mass, right, rows, gamma, _easy(model, closing), given, chains, closing, R, S)
+    return OpenedEquations(mass, right, rows, gamma, *_easy(model, closing), given, chains, closing, R, S)
 
 
 def _take_given(
@@ -172,7 +174,7 @@ def _take_given(
                 gamma[r] = gamma[r] + row.pop(i) * value
 
 
-def _easy(model: NaturalModel, closing: NaturalEquations) -> list[ca.SX]:
+def _easy(model: NaturalModel, closing: NaturalEquations) -> tuple[list[ca.SX], ca.SX]:
     """Return how easily conditions move: the sum of their entries squared over the masses of the elements."""
     total: dict[int, ca.SX] = {}
     for body in model.bodies:
@@ -182,7 +184,8 @@ def _easy(model: NaturalModel, closing: NaturalEquations) -> list[ca.SX]:
     mean = sum(total.values(), ca.SX(0)) / max(len(total), 1)
     lightness = {e: 1 / ca.fmax(value, _LIGHT * mean) for e, value in total.items()}
     usual = 1 / mean
-    return [sum((x * x * lightness.get(where[j], usual) for j, x in row.items()), ca.SX(0)) for row in closing.rows]
+    easy = [sum((x * x * lightness.get(where[j], usual) for j, x in row.items()), ca.SX(0)) for row in closing.rows]
+    return easy, usual
 
 
 _LIGHT = 0.01

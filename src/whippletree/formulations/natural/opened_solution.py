@@ -60,7 +60,7 @@ def solve_opened(
 
 
 def _augmented(walk: Unrolled, equations: OpenedEquations, closed_by: str) -> _OpenedAnswer:
-    weights = row_weights(equations.rows, equations.easy, _WEIGHT)
+    weights = row_weights(equations.rows, equations.easy, equations.usual, _WEIGHT)
     problem = AugmentedProblem(equations.mass, equations.right, equations.rows, equations.gamma, weights)
     speeds = [ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()]
     exact = closed_by == "multipliers"
