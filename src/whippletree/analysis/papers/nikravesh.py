@@ -24,6 +24,7 @@ from whippletree.analysis.models import (
 )
 from whippletree.analysis.papers.figures import NOT_MEASURED, quotient, times_of
 from whippletree.analysis.reports import Table
+from whippletree.kernels.kernel import Array
 from whippletree.system import System
 
 __all__ = [
@@ -231,7 +232,7 @@ RUNS: dict[str, tuple[Callable[[], PaperModel], dict[str, float], str]] = {
 """The models that are run in absolute and in joint coordinates, where they begin, and the formulation of the latter."""
 
 
-def run_pair(name: str) -> tuple[System, Any, float, float]:
+def run_pair(name: str) -> tuple[System, Array, float, float]:
     """Return a model's system, where it begins, and the CPU times of its runs in absolute and in joint coordinates."""
     make, guess, formulation = RUNS[name]
     system = make().build()
