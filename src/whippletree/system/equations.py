@@ -43,7 +43,7 @@ from whippletree.model.formula_corner_lists import corners_in_state
 from whippletree.model.names import suggestion
 from whippletree.system import size_policy
 from whippletree.system.derivative_columns import derivative_columns
-from whippletree.system.functions import FUNCTIONS
+from whippletree.system.functions import FUNCTIONS, SystemFunction
 from whippletree.system.loop_plan import LoopPlan, decisions_of
 from whippletree.system.tree_equations import faulty_element
 from whippletree.topology import Plan
@@ -110,15 +110,16 @@ class Equations:
         function, asked = FUNCTIONS[request.function], request.formulation
         if asked == "auto" and function.solved and (self.closed or not function.of_loops):
             return replace(request, formulation=auto(request.function))
-        choices = self.formulations(request.function)
-        if not choices:
-            return replace(request, formulation=registry.NOTHING_SOLVED.text)
-        if asked == "auto":
-            return replace(request, formulation=choices[0])
-        if not any(asked == name or asked.startswith(f"{name}/") for name in choices):
-            known = ", ".join(f'"{name}"' for name in ("auto", *choices))
-            what = f"{request.function} of a mechanism with loops" if self.closed else request.function
-            raise StateError(f'formulation "{asked}" cannot give {what}; choose one of {known}')
+        if not self._solves(function, asked):
+            choices = self.formulations(request.function)
+            if not choices:
+                return replace(request, formulation=registry.NOTHING_SOLVED.text)
+            if asked == "auto":
+                return replace(request, formulation=choices[0])
+            if not any(asked == name or asked.startswith(f"{name}/") for name in choices):
+                known = ", ".join(f'"{name}"' for name in ("auto", *choices))
+                what = f"{request.function} of a mechanism with loops" if self.closed else request.function
+                raise StateError(f'formulation "{asked}" cannot give {what}; choose one of {known}')
         method = registry.find(asked)
         listed = [one.name for one in self.description.bodies] if method.bodies else []
         for body in method.bodies:
@@ -128,6 +129,13 @@ class Equations:
         if refusal:
             raise StateError(refusal)
         return replace(request, formulation=method.text)
+
+    def _solves(self, function: SystemFunction, text: str) -> bool:
+        """Tell whether a formulation gives a function that is solved for; no other formulation is looked at."""
+        if not function.solved or (function.of_loops and not self.closed):
+            return False
+        method = registry.known(text)
+        return method is not None and (method.solve if self.closed else method.tree) is not None
 
     def closure_set(
         self, symbols: Mapping[str, ca.SX] | None = None, *, weld: bool = True, kept: bool = True

@@ -40,7 +40,7 @@ def guard(result: ca.SX, ok: ca.SX) -> ca.SX:
 
     >>> x = ca.SX.sym("x")
     >>> ca.Function("f", [x], [guard(2 * x, x > 0)])(3), ca.Function("f", [x], [guard(2 * x, x > 0)])(-3)
-    (DM(6), DM(inf))
+    (DM(6), DM(-inf))
     """
     result = ca.SX(result)
     if result.numel():
