@@ -13,7 +13,7 @@ import whippletree as wt
 from whippletree.model.parts import independent_parts
 from whippletree.results import Certificate
 from whippletree.simulate.simulation import Simulation
-from whippletree.studies.verification import second_run
+from whippletree.studies.verification import ADAMS_COST, second_run
 from whippletree.system.example_systems import four_bar, pendulum
 
 # ---------------------------------------------------------------------- states of elements
@@ -238,7 +238,8 @@ def test_the_second_run_is_another_one_and_costs_little(method: str, options: di
     other = Simulation(s, **options | how)
     for one in (sim, other):
         one.run(np.array([5.0]))
-    assert other.evaluations <= 1.5 * sim.evaluations
+    cost = ADAMS_COST if method == "adams" else 1.0
+    assert other.evaluations <= 1.5 * cost * sim.evaluations
 
 
 def carried_pendulums() -> wt.System:
