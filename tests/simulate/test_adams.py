@@ -141,3 +141,43 @@ def test_stepping_cloning_and_what_is_refused() -> None:
     assert np.array_equal(sim.state.q, twin.state.q)
     with pytest.raises(wt.StateError, match="chooses its steps"):
         system.simulate(1.0, method="adams", adaptive=False)
+
+
+def swinging_from_level(*, on_slides: bool) -> wt.System:
+    """A point mass on a circle of 1 m, by two slides and a rod or by a hinge."""
+    m = wt.Mechanism("pendulum", gravity=(0, -9.81, 0))
+    if not on_slides:
+        m.revolute("A", m.ground, m.body("bob", wt.point_mass(1.0, at=(-1.0, 0.0, 0.0))))
+        return m.build()
+    carrier, bob = m.body("carrier"), m.body("bob", wt.point_mass(1.0))
+    m.prismatic("x", m.ground, carrier, axis="x")
+    m.prismatic("y", carrier, bob, axis="y")
+    m.distance("rod", m.ground, bob, length=1.0)
+    return m.build(guess={"x": -1.0, "y": 0.0})
+
+
+def test_evaluations_on_slides_are_near_those_on_a_hinge_and_do_not_scatter() -> None:
+    """Steps that may only double are up to twice as short as need be, which one tolerance has and the next has not."""
+    slides, hinge = swinging_from_level(on_slides=True), swinging_from_level(on_slides=False)
+    counts = []
+    for tolerance in 10.0 ** -np.arange(4.0, 12.5, 0.5):
+        pair = [Simulation(s, method="adams", tolerance=tolerance) for s in (slides, hinge)]
+        for one in pair:
+            one.run(np.array([10.0]))
+        counts.append([one.evaluations for one in pair])
+    grown = np.array(counts)
+    assert (grown[::4, 0] <= 1.5 * grown[::4, 1]).all(), grown  # 1e-4, 1e-6, ..., 1e-12
+    assert grown[:, 0].sum() <= 1.45 * grown[:, 1].sum(), grown
+    assert (grown[1:] >= 0.95 * grown[:-1]).all(), grown  # a smaller tolerance does not take fewer
+
+
+def test_errors_stay_within_a_thousand_tolerances() -> None:
+    """A pendulum that nearly stands on its head multiplies errors: twelve or so half turns, against a tight run."""
+    m = wt.Mechanism("rocker", gravity=(0, -9.81, 0))
+    m.revolute("A", m.ground, m.body("rocker", mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.5 / 1.2 - 0.25) * np.eye(3)))
+    s, times = m.build(), np.linspace(0.0, 10.0, 201)
+    start = {"q": [np.pi / 2], "v": [-1.0]}
+    exact = s.simulate(10.0, times=times, method="dop853", tolerance=1e-14, **start)["A"]
+    for tolerance in 10.0 ** -np.arange(4.0, 11.5, 0.5):
+        run = s.simulate(10.0, times=times, method="adams", tolerance=tolerance, **start)
+        assert np.abs(run["A"] - exact).max() < 1000 * tolerance, tolerance

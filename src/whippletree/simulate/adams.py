@@ -447,7 +447,7 @@ def _next_step(a: Any, h: float, end: float, nq: int, tolerance: float) -> float
     if erk * 2.0 ** (order + 1) <= 0.5:
         return 2.0 * h
     growth = (0.5 / erk) ** (1.0 / (order + 1))
-    if erk <= 0.5:  # as many equal steps as the differences reach back over: these tell the error well
+    if erk <= 0.5:  # after as many equal steps as the differences reach back over, which tell the error well
         return float(h * growth if growth >= LEAST_GROWTH and past[_SAME] > order else h)
     return float(h * min(max(growth, 0.5), 0.9))
 

@@ -126,9 +126,11 @@ EXACT_CROSSING = 1e-12
 """The estimated error of a crossing that is exact enough for every tolerance. Rounding leaves 1e-13 of it, and the
 error itself is smaller: some 2e-13 where 1e-11 is estimated."""
 
-ADAMS_ERROR = 0.4
+ADAMS_ERROR = 0.2
 """The share of the tolerance that the error of one step of the Adams method may take. Its steps are many, and their
-errors are of one sign for long, so that they add up: with 1, errors after 10 s reach 1150 times the tolerance."""
+errors are of one sign for long, so that they add up. With 0.2 it is about as exact as the Runge-Kutta methods: on a
+pendulum that nearly stands on its head, errors after 10 s are up to 640 times the tolerance (`dop853` 950 times), with
+0.4 up to 2100 times."""
 
 LEAST_GROWTH = 1.2
 """A step of the Adams method that could be longer by less than this factor stays as it is: equal steps are what the

@@ -327,7 +327,7 @@ def _trajectory(
         "wall_time": wall,
         "stopped": stopped,
         "corners": simulation.corners.passed,
-        "notes": (*_notes(simulation), *_locks_passed(system, t, rows)),
+        "notes": (*_notes(simulation), *_locks_passed(system, t, rows), *_at_rest(agreed)),
     }
     counted |= _closing(simulation) | _agreed(agreed)
     efforts, parameters = _settings(simulation, t, efforts)
@@ -398,6 +398,13 @@ def _locks_passed(system: System, t: Array, rows: Array) -> list[str]:
                 f't = {t[passed[0] + 1]:.6g} s (coordinates="quaternion" have none)'
             )
     return said
+
+
+def _at_rest(found: Agreement | None) -> tuple[str, ...]:
+    """Say which joints have no digits to tell."""
+    if found is None or not found.still:
+        return ()
+    return (f"digits of {', '.join(found.still)}: no motion beyond the errors of the joints connected with it",)
 
 
 def _agreed(found: Agreement | None) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A second run, made in another way: how many digits of a run agree with it.
 
-It has another tolerance or step, and another method. Methods and tolerances are such that it takes about as many
-evaluations as the first, and it is stopped at one and a half times as many: then what it has reached is compared. So
-a run with `verify=True` takes at most two and a half times as long as without.
+It has another tolerance or step, and another method. Methods and tolerances are such that it takes about as long as the
+first, and it is stopped when its evaluations have taken one and a half times as long: then what it has reached is
+compared. So a run with `verify=True` takes at most two and a half times as long as without.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from whippletree.errors import SimulationError
 from whippletree.kernels.kernel import Array
+from whippletree.model.parts import independent_parts
 from whippletree.simulate import system_interface
 from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE
 from whippletree.simulate.sampled_run import SampledRun
@@ -22,21 +23,29 @@ from whippletree.system import System
 __all__ = ["Agreement", "SecondRun", "agreement", "second_run"]
 
 MOST_EVALUATIONS = 1.5
-"""How many evaluations the second run may take, in those of the first."""
+"""How many evaluations the second run may take, in those of the first, if both cost the same."""
+
+ADAMS_COST = 1.2
+"""What an evaluation by `adams` costs, in those by Runge-Kutta methods: at every second one the loops are closed and
+the differences made anew. Measured on problems of `benchmarks/accuracy.py`: 1.23 to 4.8."""
+
+WELL = 3.0
+"""The digits from which on two runs agree well."""
+
+STILL = 10.0
+"""What goes no farther than so many times the errors of others would have one digit at best, and may be at rest."""
 
 _OTHER: dict[str, tuple[str, float]] = {
     "dopri5": ("dop853", 0.1),
     "dop853": ("adams", 0.1),
-    "adams": ("dop853", 1.75),
+    "adams": ("dop853", 0.2),
     "trapezoidal": ("generalized_alpha", 0.4),
     "generalized_alpha": ("trapezoidal", 0.4),
 }
 """By which method, and at which share of the tolerance, a run that chooses its steps is made again.
 
-At one tolerance `dop853` takes 1.6 times the evaluations of `adams`, and its errors are half as large (medians over
-33 runs of problems of `benchmarks/accuracy.py` without singular positions, tolerances 1e-6 to 1e-10; nine tenths of the
-runs take less than 1.8 times). Its evaluations go with the eighth root of the tolerance, so that the second run of
-`adams` is within its 1.5 at (1.6 / 1.5)^8 times the tolerance, where its errors are about those of the first.
+At a fifth of the tolerance `dop853` is about as exact as `adams`, and takes 1.7 to 2.5 times its evaluations: of some
+second runs the last part, up to a third, is not compared, which their words say.
 """
 
 _OTHER_FIXED: dict[str, tuple[str, float]] = {
@@ -58,12 +67,13 @@ class SecondRun(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How many digits agree, in the worst coordinate and in each group of them."""
+    """How many digits agree, in the worst coordinate and in each group of them; `still` are groups that do not move."""
 
     words: str
     digits: float
     worst: str
     groups: dict[str, float]
+    still: tuple[str, ...] = ()
 
 
 def second_run(simulation: Simulation) -> SecondRun:
@@ -88,7 +98,8 @@ def second_run(simulation: Simulation) -> SecondRun:
 
 def agreement(first: SampledRun, again: SampledRun, how: SecondRun) -> Agreement:
     """Make the second run, and compare it with the first at the outputs that both have."""
-    limit = MOST_EVALUATIONS * max(first.simulation.evaluations, 50)
+    cost = ADAMS_COST if first.simulation.method == "adams" else 1.0
+    limit = MOST_EVALUATIONS * cost * max(first.simulation.evaluations, 50)
     said = ""
     try:
         again.go(lambda t: again.simulation.evaluations > limit)
@@ -99,32 +110,73 @@ def agreement(first: SampledRun, again: SampledRun, how: SecondRun) -> Agreement
         said = f", compared up to t = {first.until[made - 1]:.6g} s"
     share = again.simulation.evaluations / max(first.simulation.evaluations, 1)
     words = f"{how.words}, {share:.2g} times the evaluations{said}"
-    groups = _groups(first.simulation.system, first.rows[:made], again.rows[:made])
-    if not groups:
+    system = first.simulation.system
+    found = _groups(system, first.rows[:made], again.rows[:made])
+    if not found:
         return Agreement(words, 0.0, "nothing: the second run has no outputs", {})
+    still = _still(system, found)
+    groups = {group.name: group.digits for group in found if group.name not in still}
     worst = min(groups, key=lambda name: groups[name])
-    return Agreement(words, groups[worst], worst, groups)
+    return Agreement(words, groups[worst], worst, groups, still)
 
 
-def _groups(system: System, a: Array, b: Array) -> dict[str, float]:
-    """Return the digits that agree, by joint and state: of coordinates by how far they go, of velocities likewise."""
+class _Group(NamedTuple):
+    """Numbers of one kind that belong to a joint or are a state: the digits that agree, how far they go and differ.
+
+    The last two are in radians or characteristic lengths.
+    """
+
+    name: str
+    kind: str
+    owner: str
+    digits: float
+    range: float
+    difference: float
+
+
+def _groups(system: System, a: Array, b: Array) -> list[_Group]:
+    """Compare two runs by joint and state: coordinates by how far they go, velocities likewise."""
     if len(a) < 2:
-        return {}
+        return []
     nq, nv = system.nq, system.nv
-    by = system_interface.coordinate_scale(system)
-    found: dict[str, float] = {}
+    by, by_v = system_interface.coordinate_scale(system), system_interface.scale(system)
+    found: list[_Group] = []
+
+    def compare(what: str, kind: str, owner: str, at: slice, b: Array, size: float, unit: float) -> None:
+        off = float(np.abs(a[:, at] - b).max())
+        digits = _digits(off, max(size, 1e-9 * unit) if kind == "q" else size)
+        found.append(_Group(f'the {what} "{owner}"', kind, owner, digits, size / unit, off / unit))
+
     for use in system.description.coordinate_owners:
         q, v = system.q_slice(use.name), system.v_slice(use.name)
         if q.stop > q.start:
-            size = np.maximum(np.ptp(a[:, q], axis=0).max(), 1e-9 * by[q].max())
-            found[f'the coordinates of "{use.name}"'] = _digits(a[:, q], _same_sign(a, b, q, use), size)
+            size = float(np.ptp(a[:, q], axis=0).max())
+            compare("coordinates of", "q", use.name, q, _same_sign(a, b, q, use), size, float(by[q].max()))
         if v.stop > v.start:
             at = slice(nq + v.start, nq + v.stop)
-            found[f'the velocities of "{use.name}"'] = _digits(a[:, at], b[:, at], np.abs(a[:, at]).max())
+            compare("velocities of", "v", use.name, at, b[:, at], float(np.abs(a[:, at]).max()), float(by_v[v].max()))
     for k, name in enumerate(system.element_states):
         at = slice(nq + nv + k, nq + nv + k + 1)
-        found[f'the state "{name}"'] = _digits(a[:, at], b[:, at], np.abs(a[:, at]).max())
+        compare("state", "z", name, at, b[:, at], float(np.abs(a[:, at]).max()), 1.0)
     return found
+
+
+def _still(system: System, groups: list[_Group]) -> tuple[str, ...]:
+    """Return what moves by little more than the errors of other joints of its part, which agree well.
+
+    It would be at rest in the exact motion, or might be: there is no motion whose digits could be told.
+    """
+    part_of = {joint: k for k, part in enumerate(independent_parts(system.description)) for joint in part.joints}
+    errors: dict[tuple[str, int | None], float] = {}
+    for group in groups:
+        if group.digits >= WELL:
+            key = group.kind, part_of.get(group.owner)
+            errors[key] = max(errors.get(key, 0.0), group.difference)
+    return tuple(
+        group.name
+        for group in groups
+        if group.kind != "z" and group.range <= STILL * errors.get((group.kind, part_of.get(group.owner)), 0.0)
+    )
 
 
 def _same_sign(a: Array, b: Array, q: slice, use: Any) -> Array:
@@ -136,9 +188,8 @@ def _same_sign(a: Array, b: Array, q: slice, use: Any) -> Array:
     return other
 
 
-def _digits(a: Array, b: Array, size: float) -> float:
+def _digits(off: float, size: float) -> float:
     """Return how many digits agree at worst, of numbers of a size; what does not move agrees in all 16."""
-    off = float(np.abs(a - b).max())
     if not np.isfinite(off):
         return 0.0
     if off == 0.0 or size == 0.0:
