@@ -13,8 +13,8 @@ _MOST_TAKEN = 0.5
 def kept_energy(before: ca.SX, after: ca.SX) -> ca.SX:
     """Return the factor by which projected velocities keep their kinetic energy; one if most of it was taken off.
 
-    >>> float(kept_energy(ca.SX(4.04), ca.SX(4.0))), float(kept_energy(ca.SX(4.0), ca.SX(0.0)))
-    (1.0049875621120892, 1.0)
+    >>> [round(float(kept_energy(ca.SX(4.04), ca.SX(after))), 6) for after in (4.0, 0.0)]
+    [1.004988, 1.0]
     """
     much = after > _MOST_TAKEN * before
     return ca.SX(ca.if_else(much, ca.sqrt(before / ca.if_else(much, after, 1)), 1))

@@ -59,7 +59,7 @@ def form_of_expression(expression: ca.SX, symbols: ca.SX) -> ExpressionForm | No
     (True, [3.5, 0.7])
     >>> y, c = ca.SX.sym("y", 2), ca.SX.sym("c")
     >>> first.over(ca.vertsplit(y), [c])
-    SX(((c*(y_0*y_1))+y_0))
+    SX((((c*y_0)*y_1)+y_0))
     """
     own = {one.element_hash() for one in ca.vertsplit(symbols)}
     others = [one for one in ca.symvar(expression) if one.element_hash() not in own]
