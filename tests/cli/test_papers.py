@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from whippletree.analysis import papers
-from whippletree.analysis.papers import jalon_natural
 from whippletree.analysis.papers.garcia_de_jalon import _against
 from whippletree.analysis.reports import Table
 from whippletree.cli import main
@@ -51,15 +50,6 @@ def test_the_page_in_the_documentation_is_what_is_printed(report: Callable[[bool
     page = (Path(__file__).parents[2] / "docs" / "papers_tables.md").read_text(encoding="utf-8")
     for table in report(False):
         assert table.markdown() in page, table.title
-
-
-def test_steps_that_take_too_long_to_compile_are_given_up_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jalon_natural, "_PATIENCE", 0.01)
-    monkeypatch.setattr(jalon_natural, "_LARGE", 0)
-    assert (
-        jalon_natural._step_share("Bricard", "natural", times=True)[1] == "takes more than 0.01 s to trace and compile"
-    )
-    assert int(jalon_natural._step_share("Bricard", "semi_implicit", times=False)[0]) > 1000
 
 
 @pytest.mark.parametrize("words", [["--page", "nowhere/page.md"], ["--page", "."], ["--plot", "taken"]])
