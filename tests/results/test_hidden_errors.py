@@ -188,9 +188,51 @@ def test_coarse_steps_that_closing_hides() -> None:
     assert any("closed the loops" in problem for problem in coarse.certificate.problems)
 
 
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-4, 1e-5, 1e-6])
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "adams"])
+def test_velocities_are_on_the_closures_where_steps_end(method: str, tolerance: float) -> None:
+    """The last output is the end of a step, however coarse: its velocities are those of its own position."""
+    s = slides_and_rod()
+    for end in (0.7, 1.0, 1.3):
+        run = s.simulate(end, v=s.consistent_velocities(s.q0, {"y": -20.0}), method=method, tolerance=tolerance)
+        assert abs(float(run.q[-1] @ run.v[-1])) < 1e-11
+        assert run.certificate.velocity_residual < 1e-11
+
+
 def test_a_tree_has_nothing_to_close() -> None:
     found = pendulum().simulate(1.0).certificate
     assert (found.closing_largest, found.closing_total) == (0.0, 0.0)
+
+
+# ---------------------------------------------------------------------- energy, by what was asked for
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-5, 1e-6, 1e-7])
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "adams"])
+def test_a_run_that_is_as_good_as_was_asked_for_is_ok(method: str, tolerance: float) -> None:
+    """With few digits energies have few: the pendulum of Jacobi's elliptic functions, by them."""
+    run = slides_and_rod().simulate(10.0, method=method, tolerance=tolerance)
+    assert abs(run["x"][-1] + 0.27508746257611686) < 1000 * tolerance
+    assert run.certificate.ok, run.certificate
+    assert run.certificate.energy_tolerance == pytest.approx(100 * tolerance)
+    assert run.certify() == run.certificate
+
+
+def test_energies_are_never_left_to_themselves() -> None:
+    """Neither by a large tolerance, nor where none was asked for, nor below what every run is held to."""
+    s = slides_and_rod()
+    assert s.simulate(1.0, tolerance=0.1).certificate.energy_tolerance == 1e-2
+    for options in ({"tolerance": 1e-8}, {"tolerance": 1e-12}, {"method": "rk4", "step": 1e-2}):
+        assert s.simulate(1.0, **options).certificate.energy_tolerance == 1e-6
+
+
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "adams"])
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
+def test_a_small_part_that_is_all_wrong_at_large_tolerances(tolerance: float, method: str) -> None:
+    size = tolerance / 10
+    run = flywheel().build().simulate(10.0, q={"x": size}, v={"turn": 100.0}, tolerance=tolerance, method=method)
+    assert np.abs(run["x"] - size * np.cos(100 * run.t)).max() > size / 2
+    assert 'the part "block"' in run.certificate.problems[0]
 
 
 # ---------------------------------------------------------------------- a second run

@@ -173,6 +173,19 @@ def test_a_method_keeps_its_order_over_corners(method: str, order: int) -> None:
     assert slopes.min() > order - 0.5, (errors, slopes)
 
 
+@pytest.mark.parametrize("force", [500.0, 1e4])
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8, 1e-10])
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_a_hard_wall_turns_the_motion_back(method: str, tolerance: float, force: float) -> None:
+    """The step over a force that jumps is refused until it is shorter than others ever are, and then found."""
+    s = slider(lambda m: -force * (m.coordinate("x") > 1) * (m.coordinate("x") < 2))
+    run = s.simulate(3.0, v=[1.0], method=method, tolerance=tolerance)
+    assert run.v[-1, 0] == pytest.approx(-1.0, abs=10 * tolerance)
+    assert run.q[-1, 0] == pytest.approx(1.0 - (3.0 - 1.0 - 2.0 / force), abs=30 * tolerance)
+    assert run.certificate.corners == 2
+    assert run.certificate.ok, run.certificate
+
+
 def test_a_corner_in_a_state_law_and_in_a_spring_law() -> None:
     m = wt.Mechanism("m", gravity=(0, 0, 0))
     m.prismatic("x", m.ground, m.body("block", mass=1.0), axis="x")

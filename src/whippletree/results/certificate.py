@@ -12,13 +12,10 @@ from whippletree.foundation.notebook_html import html_list, html_section, html_t
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import shown
 
-__all__ = ["PART_TOLERANCE", "ROUNDING", "Certificate"]
+__all__ = ["ROUNDING", "Certificate"]
 
 ROUNDING = 1e-12
 """An energy error below this share of the energies themselves is rounding."""
-
-PART_TOLERANCE = 1e-6
-"""The energy error of a part that meets others only at the ground, as a share of the part's own energies."""
 
 _TOTAL_CLOSING = 10.0
 """The displacements by which loops were closed may sum up to so many times the largest that is allowed."""
@@ -44,8 +41,10 @@ class Certificate:
     `velocity_residual` the largest rate at which one opens; `widest_gap` and `fastest_opening` say in metres or
     radians, and in these per second, how large that is and of which joint or closure. Energies include what springs
     store. `energy_scale` is what the energy error is compared with: the largest kinetic energy and the range of the
-    rest; `energy_drift` is the largest energy error at any output, where that was watched. Measures that are not known
-    are NaN, and a run about which one of these, other than the drift, is not known is not `ok`.
+    rest; `energy_drift` is the largest energy error at any output, where that was watched. `energy_tolerance` is the
+    share of the scale that the error may be, of the whole and of parts: 1e-6, and more in runs that choose their steps
+    by a tolerance above 1e-8. Measures that are not known are NaN, and a run about which one of these, other than the
+    drift, is not known is not `ok`.
 
     `closing_largest` and `closing_total` are the displacements by which loops were closed at the ends of steps, in
     radians and characteristic lengths: what closing has put right the integration had got wrong. `baumgarte` are the

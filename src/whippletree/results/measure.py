@@ -23,11 +23,18 @@ _LAW_ROUNDING = 1e-9
 is zero at rest is so up to rounding."""
 
 
-def measured(run: Replay, start: tuple[float, float] | None = None, *, switched: bool = False) -> dict[str, Any]:
+def measured(
+    run: Replay,
+    start: tuple[float, float] | None = None,
+    *,
+    switched: bool = False,
+    energy_tolerance: float = Certificate.energy_tolerance,
+) -> dict[str, Any]:
     """Return the measures of a certificate that states alone determine: residuals, norms and energies.
 
     `start` are the energy when no work was done yet, and the scale of energies, if these are known; otherwise the
-    first state is the start. In a run that was `switched`, events have changed something at an instant.
+    first state is the start. In a run that was `switched`, events have changed something at an instant. Energies, of
+    the whole and of parts, may be off by the share `energy_tolerance`.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
@@ -43,6 +50,7 @@ def measured(run: Replay, start: tuple[float, float] | None = None, *, switched:
         "energy_start": float(energy.total[0]),
         "energy_end": float(energy.total[-1]),
         "energy_scale": float(energy.kinetic.max() + np.ptp(rest)),
+        "energy_tolerance": energy_tolerance,
         "quaternion_error": _off_the_sphere(run),
     }
     slack, speed = run.system.data_slack(run.v)
@@ -59,7 +67,7 @@ def measured(run: Replay, start: tuple[float, float] | None = None, *, switched:
         found["energy_drift"] = float(np.abs(error).max())
     found |= {"out_of_range": out_of_range(round_), "without_energy": without_energy(round_.system)}
     found["giving_energy"] = _giving_energy(round_) if Certificate(**found).gives_energy else ""
-    return found | _of_parts(round_, switched=switched)
+    return found | _of_parts(round_, energy_tolerance, switched=switched)
 
 
 def _giving_energy(run: Replay) -> str:
@@ -72,7 +80,7 @@ def _giving_energy(run: Replay) -> str:
     return words
 
 
-def _of_parts(run: Replay, *, switched: bool) -> dict[str, Any]:
+def _of_parts(run: Replay, energy_tolerance: float, *, switched: bool) -> dict[str, Any]:
     """Return the worst balance of the parts that meet only at the ground, and which are not known."""
     description = run.system.description
     parts = independent_parts(description)
@@ -83,7 +91,7 @@ def _of_parts(run: Replay, *, switched: bool) -> dict[str, Any]:
     unknown = bool(stored_in_time(description) or without_energy(run.system))
     if switched or changing or unknown or len(parts) > MOST_PARTS:
         return found
-    balances = part_balances(run, parts)
+    balances = part_balances(run, parts, energy_tolerance)
     known = [one for one in balances if np.isfinite(one.error)]
     found["parts_unknown"] = tuple(one.name for one in balances if not np.isfinite(one.error))
     if known:

@@ -21,7 +21,7 @@ from whippletree.elements.forces import Actuator, ElementState, Load
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, ClosureUse, Description, ForceUse
 from whippletree.model.parts import IndependentPart
-from whippletree.results.certificate import PART_TOLERANCE, ROUNDING
+from whippletree.results.certificate import ROUNDING
 from whippletree.results.replay import Replay
 
 __all__ = ["MOST_PARTS", "PartBalance", "part_balances", "stored_in_time"]
@@ -38,8 +38,11 @@ class PartBalance(NamedTuple):
     limit: float
 
 
-def part_balances(run: Replay, parts: list[IndependentPart]) -> list[PartBalance]:
-    """Return the balance of each part; one part is the whole mechanism, of which the certificate tells already."""
+def part_balances(run: Replay, parts: list[IndependentPart], tolerance: float) -> list[PartBalance]:
+    """Return the balance of each part, which may be off by a share `tolerance` of the part's own energies.
+
+    One part is the whole mechanism, of which the certificate tells already.
+    """
     if not 2 <= len(parts) <= MOST_PARTS or run.work is None or len(run.t) < 2:
         return []
     energies = [_energy_of(run, part) for part in parts]
@@ -47,7 +50,7 @@ def part_balances(run: Replay, parts: list[IndependentPart]) -> list[PartBalance
     found = []
     for part, (energy, kinetic), work in zip(parts, energies, works, strict=True):
         error = np.abs(energy - energy[0] - (work - work[0])).max()
-        limit = PART_TOLERANCE * (kinetic.max() + np.ptp(energy - kinetic)) + ROUNDING * np.abs(energy).max()
+        limit = tolerance * (kinetic.max() + np.ptp(energy - kinetic)) + ROUNDING * np.abs(energy).max()
         unknown = error > limit >= error - missed
         found.append(PartBalance(part.name, np.nan if unknown else float(error), float(limit)))
     return found

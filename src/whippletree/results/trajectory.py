@@ -339,7 +339,10 @@ class Trajectory:
         """
         recorded = (self.certificate.energy_start, self.certificate.energy_scale)
         found: dict[str, Any] = measured(
-            self.replay, None if np.isnan(recorded).any() else recorded, switched=bool(self.events)
+            self.replay,
+            None if np.isnan(recorded).any() else recorded,
+            switched=bool(self.events),
+            energy_tolerance=self.certificate.energy_tolerance,
         )
         return replace(self.certificate, **found)
 

@@ -37,7 +37,7 @@ from whippletree.simulate.run_state import (
     Status,
     smallest_step,
 )
-from whippletree.simulate.run_tolerances import LONG_SPAN, TIME_ROUNDING
+from whippletree.simulate.run_tolerances import LONG_SPAN, SMALLEST_BESIDE_CORNER, TIME_ROUNDING
 from whippletree.simulate.steppers import OutputWindow, Stepper, Stretch
 
 if TYPE_CHECKING:
@@ -136,13 +136,18 @@ class Driver:
             sim.events.start(sim, bindings)
         stretch = self._next
         stretch.outputs = outputs
-        stretch.smallest = max(times[SMALLEST_STEP], TIME_ROUNDING * abs(begun))
+        stretch.smallest = max(self._smallest(), TIME_ROUNDING * abs(begun))
         stretch.brief, stretch.steps = budget.brief, budget.begin()
         status = self._advance(stretch)
         budget.end(paused=status == Status.PAUSED)
         if status == Status.PAUSED and times[TIME] == begun and self._counts[STEPS] > steps:
             return Status.TOO_SMALL  # steps add nothing to the time any more
         return status
+
+    def _smallest(self) -> float:
+        """Return the smallest step of the stretch, but for the rounding of time."""
+        smallest = self._times[SMALLEST_STEP]
+        return SMALLEST_BESIDE_CORNER * smallest if self._sim.corners.in_state else smallest
 
     def _advance(self, stretch: Stretch) -> int:
         """Let the method go on; at a singular position, another that crosses it takes one step for it."""

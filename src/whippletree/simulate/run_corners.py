@@ -64,6 +64,11 @@ class RunCorners:
         """Whether there are corners in time, so that a stretch has to be prepared."""
         return bool(self._in_time)
 
+    @property
+    def in_state(self) -> bool:
+        """Whether there are corners that the state decides, which are looked for in every step."""
+        return bool(self._in_state)
+
     def prepare(self, sim: Simulation, end: float) -> None:
         """Before a stretch: step behind a corner that the run is at, and set the time of the next."""
         run = sim.run_state

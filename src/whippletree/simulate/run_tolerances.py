@@ -236,6 +236,11 @@ CORNER_ROUNDING = 4.0
 CORNER_HOP_GROWTH = 16.0
 """A step that has not led across a corner is followed by one that is longer by this factor."""
 
+SMALLEST_BESIDE_CORNER = 1e-3
+"""The smallest step where the state decides about corners, as a share of what it is elsewhere. Steps that go over a
+jump of a force are refused until they are so short that it does not matter, and only one that is taken shows the
+corner: to reach a tolerance of 1e-10 at a jump of 10 kN per kg it must be shorter than 1e-14 s."""
+
 LARGEST_HOP = 1e-3
 """A corner that a step of this share does not reach is not there: the motion has turned before it."""
 

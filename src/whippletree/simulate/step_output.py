@@ -39,7 +39,15 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
-from whippletree.simulate.run_tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, TIGHT, TIME_ROUNDING
+from whippletree.simulate.run_tolerances import (
+    AT_END_OF_STEP,
+    CLOSE_ENOUGH,
+    CLOSED_WITHIN_STEP,
+    GAP_CLOSED,
+    LAST_STEP_SLACK,
+    TIGHT,
+    TIME_ROUNDING,
+)
 from whippletree.simulate.singularity_log import keep_step
 from whippletree.simulate.zero_crossings import CLOSED, CLOSED_IF_NEEDED, EventWatch, find_crossings, state_within
 
@@ -126,6 +134,7 @@ def deliver(
     counts, flags, end = run.counts, run.flags, t + h
     if w.corners != 0 and step_again(b, run, w, P, t, h, q, reached):
         return _AGAIN, end
+    late = bool(flags[LOOPS] and not flags[CLOSE_STAGES] and b.projected[2 * b.v.size] > GAP_CLOSED)
     closed = 0 if not flags[LOOPS] else (CLOSED_IF_NEEDED if flags[CLOSE_STAGES] else CLOSED)
     if w.side.size:
         if find_crossings(b, w, P, t, h, q, reached, CLOSED_IF_NEEDED if flags[LOOPS] else 0) < 0.0:
@@ -136,6 +145,8 @@ def deliver(
         row, when = rows[counts[OUTPUTS]], until[counts[OUTPUTS]]
         if not _before_end(when, t, h):
             copy(row, ZERO, reached, ZERO, reached.size)
+            if late:  # velocities were put on the closures before positions were: the last correction is not in them
+                close_loops(b, t + h, row, ZERO, row, b.q.size, CLOSED_WITHIN_STEP)
         elif not state_within(b, P, t, h, (when - t) / h, q, closed, row):
             return _OPEN, end
         counts[OUTPUTS] += 1

@@ -47,6 +47,14 @@ _CLOSING_ROUNDING = 1e-12
 _CLOSING_FIXED = 1e-5
 """The same for steps of a fixed size, for which no tolerance was asked: five digits in one step, four in all."""
 
+_ENERGY_SHARE = 100.0
+"""Energies may err by so many times the tolerance of steps that are chosen by it, and by no less than a certificate
+allows every run. The motion errs by up to a thousand times the tolerance, mostly along itself, where energy stays as it
+is: right runs of `benchmarks/accuracy.py`, of all methods and tolerances, have lost at most 23 times the tolerance."""
+
+_MOST_ENERGY = 1e-2
+"""However large the tolerance, energies err by no more than that, as a share of their scale."""
+
 _OPENING_RATE = Certificate.velocity_tolerance / Certificate.closure_tolerance
 """How fast loops may open, in 1/s, for each unit that they may be open."""
 
@@ -357,8 +365,15 @@ def _measured(run: SampledRun, t: Array, rows: Array, efforts: Array) -> dict[st
     _, parameters = _settings(run.simulation, t, run.base)
     seen = Replay(run.simulation.system, t, q, v, z, parameters=parameters, efforts=efforts, work=work)
     growth = state_growth(run.simulation, seen)
-    found = measured(seen, switched=bool(run.simulation.events.changes))
+    switched = bool(run.simulation.events.changes)
+    found = measured(seen, switched=switched, energy_tolerance=_energy_tolerance(run.simulation))
     return {**found, "state_growth": growth.factor, "growing_state": growth.state}
+
+
+def _energy_tolerance(simulation: Simulation) -> float:
+    """Return by which share of their scale energies may err: what was asked for decides, where that is known."""
+    asked = min(_ENERGY_SHARE * simulation.tolerance, _MOST_ENERGY) if simulation.adaptive else 0.0
+    return max(asked, Certificate.energy_tolerance)
 
 
 def _closing(simulation: Simulation) -> dict[str, Any]:
