@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from whippletree.errors import StateError
+from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureCoordinate
 from whippletree.formulations.closures.closure_set import ClosureSet
-from whippletree.formulations.natural.natural_conditions import HeldFrames, NaturalConditions, natural_conditions
+from whippletree.formulations.natural.natural_conditions import (
+    HeldClosure,
+    NaturalConditions,
+    natural_conditions,
+    unstated,
+)
 from whippletree.formulations.natural.natural_equations import (
     NaturalMotion,
     natural_forces,
@@ -53,7 +60,7 @@ _FIT_TOLERANCE = 1e-6
 
 
 class NaturalPart(NamedTuple):
-    """A point or unit vector: its name, the bodies that have it, whether it is on the ground, where it is in x."""
+    """A point, a unit vector, or a joint's coordinate: name, bodies, whether it is on the ground, where it is in x."""
 
     name: str
     bodies: tuple[str, ...]
@@ -65,7 +72,8 @@ class NaturalPart(NamedTuple):
 class NaturalCoordinates:
     """The points and unit vectors of a mechanism, their conditions, and conversions of states.
 
-    The coordinates x are those of the elements that are not on the ground, three each: points in metres, and vectors.
+    The coordinates x are those of the elements that are not on the ground, three each: points in metres, and vectors;
+    then the joint coordinates that gears and other closures depend on (`relative`), with all their turns.
     Bodies that are welded together are one. `mass_matrix` is constant; `conditions` names the residuals, which are
     squares of lengths and products of them for rigid bodies, and what joints hold beyond the elements they share.
 
@@ -100,7 +108,8 @@ class NaturalCoordinates:
             frames.append((frame.name, NodeFrame(index, ca.SX.eye(3), column(placement.point))))
         values = {p.symbol.name(): p.value for p in described.parameters}
         inertias = [node.inertia for node in walk.nodes]
-        return make_natural_model(names, inertias, natural_joints(walk, self.closure_set, joints), frames, values)
+        made = make_natural_model(names, inertias, natural_joints(walk, self.closure_set, joints), frames, values)
+        return replace(made, relative=self._relative_joints(made))
 
     @made_once
     def walk(self) -> Unrolled:
@@ -113,14 +122,34 @@ class NaturalCoordinates:
         return self.equations.closure_set(dict(self._symbols), kept=False) if self.equations.closed else None
 
     @made_once
-    def held(self) -> tuple[HeldFrames, ...]:
-        """The described closures that are conditions between frames alone."""
-        if self.closure_set is None:
-            return ()
+    def _described_conditions(self) -> tuple[ClosureAttachment, ...]:
+        """The described closures that are conditions on positions."""
+        attached = self.closure_set.attachments.all if self.closure_set is not None else ()
+        return tuple(one for one in attached if one.cut is None and one.driven is None and one.closure.holonomic)
+
+    def _joint_of(self, coordinate: ClosureCoordinate) -> int:
+        """Return the joint that a closure's coordinate belongs to, among those of the model."""
+        return len(self.walk.nodes) + coordinate.cut if coordinate.cut is not None else int(coordinate.node or 0)
+
+    def _relative_joints(self, model: NaturalModel) -> tuple[int, ...]:
+        """Return the joints whose coordinates are unknowns: closures depend on them, or the type states nothing."""
+        found = {self._joint_of(c) for one in self._described_conditions for c in one.coordinates}
+        bare = unstated(model)
+        found |= {k for k, joint in enumerate(model.joints) if joint in bare and joint.joint.nq == joint.joint.nv}
+        return tuple(sorted(found))
+
+    @made_once
+    def held(self) -> tuple[HeldClosure, ...]:
+        """The described closures that are conditions, and where the coordinates are that they depend on."""
+        where = self.model.relative_places()
         return tuple(
-            HeldFrames(one.name, one.closure, one.frames)
-            for one in self.closure_set.attachments.all
-            if one.cut is None and one.driven is None and not one.coordinates and one.closure.holonomic
+            HeldClosure(
+                one.name,
+                one.closure,
+                one.frames,
+                tuple(where[self._joint_of(c)].start + c.component for c in one.coordinates),
+            )
+            for one in self._described_conditions
         )
 
     @made_once
@@ -137,6 +166,19 @@ class NaturalCoordinates:
     def vectors(self) -> tuple[NaturalPart, ...]:
         """The unit vectors that move."""
         return tuple(self._part(one) for one in self.model.free if not one.is_point)
+
+    @property
+    def relative(self) -> tuple[NaturalPart, ...]:
+        """The coordinates of joints that are unknowns beside the elements, since a gear, say, depends on them."""
+        names = ["ground", *(body.name for body in self.model.bodies)]
+        found = []
+        for k, where in self.model.relative_places().items():
+            joint = self.model.joints[k]
+            bodies = tuple(names[frame.node + 1] for frame in joint.frames)
+            for i, label in enumerate(joint.joint.position_labels):
+                place = slice(where.start + i, where.start + i + 1)
+                found.append(NaturalPart(f"{joint.name} {label}", bodies, False, place))
+        return tuple(found)
 
     @property
     def fixed(self) -> tuple[NaturalPart, ...]:
@@ -239,8 +281,8 @@ class NaturalCoordinates:
     ) -> tuple[Array, Array]:
         """Return q and v that belong to natural coordinates and velocities, bodies fitted to rigid ones.
 
-        Angles are those nearest to `near` (`q0` unless given). Coordinates that are far from satisfying the conditions
-        are refused.
+        Angles are those nearest to `near` (`q0` unless given), or to the `relative` ones in x. Coordinates that are far
+        from satisfying the conditions are refused.
 
         >>> from whippletree.system.example_systems import pendulum
         >>> s = pendulum()
@@ -338,8 +380,12 @@ class NaturalCoordinates:
     def _place(self) -> Kernel:
         def make() -> ca.SX:
             motion = NaturalMotion.of(self.walk, self.model)
-            parts = [part[one.index] for part in (motion.x, motion.velocity) for one in self.model.free]
-            return ca.SX(ca.vertcat(ca.SX(0, 1), *parts))
+            free, q, v = self.model.free, self._symbols["q"], self._symbols["v"]
+            own = [(self.model.joints[k].joint, *self.joint_slices[k]) for k in self.model.relative]
+            places = [*(motion.x[one.index] for one in free), *(q[in_q] for _, in_q, _ in own)]
+            rates = [motion.velocity[one.index] for one in free]
+            rates += [joint.rate_map(q[in_q]) @ v[in_v] for joint, in_q, in_v in own]
+            return ca.SX(ca.vertcat(ca.SX(0, 1), *places, *rates))
 
         return self.kernel("natural coordinates", dict(self._symbols), 2 * self.n_coordinates, make)
 
@@ -383,8 +429,9 @@ class NaturalCoordinates:
         """Return q and v as expressions of natural coordinates and velocities."""
         bodies = dict(enumerate(fit_bodies(self.model, x, rates)))
         q, v = ca.SX(near), ca.SX.zeros(self.system.nv)
-        for joint, (in_q, in_v) in zip(self.model.joints, self.joint_slices, strict=True):
-            found = fit_joint(joint, bodies, near[in_q])
+        own = self.model.relative_places()
+        for k, (joint, (in_q, in_v)) in enumerate(zip(self.model.joints, self.joint_slices, strict=True)):
+            found = fit_joint(joint, bodies, x[own[k]] if k in own else near[in_q])
             if joint.joint.nv:
                 q[in_q], v[in_v] = found
         return q, v
@@ -420,14 +467,16 @@ class NaturalCoordinates:
 
     def _table(self) -> list[tuple[str, str, str]]:
         rows = []
-        for kind, parts in (("point", self.points), ("vector", self.vectors), ("fixed", self.fixed)):
+        kinds = (("point", self.points), ("vector", self.vectors), ("joint", self.relative), ("fixed", self.fixed))
+        for kind, parts in kinds:
             rows += [(kind, part.name, ", ".join(part.bodies)) for part in parts]
         return rows
 
     def _head(self) -> str:
+        own = f" and {len(self.relative)} coordinates of joints" if self.relative else ""
         return (
             f'Natural coordinates of "{self.system.description.name}": {len(self.points)} points and '
-            f"{len(self.vectors)} vectors, {self.n_coordinates} coordinates; {self.n_conditions} conditions"
+            f"{len(self.vectors)} vectors{own}, {self.n_coordinates} coordinates; {self.n_conditions} conditions"
         )
 
     def __repr__(self) -> str:

@@ -2,7 +2,8 @@
 
 A straight line for a human body or a truck has 10^5 operations, which take minutes to compile. Here every condition,
 body and joint is an item: those that are the same but for their numbers share one function
-(`programs.function_forms`), and K is factored in blocks of three by three (`block_elimination`). Only the forces of
+(`programs.function_forms`), and K is factored in blocks of three by three (`block_elimination`), of a point or vector
+or of three relative coordinates, the last block being filled up with unknowns that are zero. Only the forces of
 elements and efforts are one straight line, from joint coordinates to Q.
 
 All is worked out in work memory, so that the same steps serve the kernels of the time loop and a whole step of real
@@ -56,32 +57,33 @@ class NaturalLoops:
     def __init__(self, natural: NaturalCoordinates) -> None:
         self.natural, self.model = natural, natural.model
         free, fixed = self.model.free, [one for one in self.model.elements if one.fixed]
-        self.place = {one.index: k for k, one in enumerate([*free, *fixed])}
         self.fixed = fixed
         self.n_free, self.n, self.m = len(free), natural.n_coordinates, natural.n_conditions
+        self.n_blocks = -(-self.n // 3)  # elements, then relative coordinates by threes, the last ones with zeros
+        self.whole = 3 * self.n_blocks
+        self.place = {one.index: k for k, one in enumerate(free)}
+        self.place |= {one.index: self.n_blocks + k for k, one in enumerate(fixed)}
         self.memory = WorkMemory()
         self._values: list[ca.SX] = []
         self.masses = self._masses()
         found = self._dependencies()
         pairs = {(a, b) for some in found for a in some for b in some} | set(self.masses)
-        self.K = BlockMatrix(self.n_free, pairs, self.memory)
+        self.K = BlockMatrix(self.n_blocks, pairs, self.memory)
         self.conditions = [self._condition(r, some) for r, some in enumerate(found)]
         self._body_numbers = [self._keep(ca.vertsplit(ca.vec(body.W))) for body in self.model.bodies]
         self._mass_numbers = {
             (i, j): self._keep([self._mass(i, j)]) for i, j in self.K.places if self.K.rank[i] >= self.K.rank[j]
         }
         take, nq, nv = self.memory.take, natural.system.nq, natural.system.nv
-        everywhere = 3 * len(self.place)
-        self.start = take(3 * self.n + self.m + nq)
-        self.x0, self.v0, self.a0 = (self.start.part(k * self.n, self.n) for k in range(3))
-        self.lam, self.near = self.start.part(3 * self.n, self.m), self.start.part(3 * self.n + self.m, nq)
-        self.d, self.settings, self.t = take(self.n), take(1 + 2 * self.m), take(1)
+        whole, everywhere = self.whole, self.whole + 3 * len(fixed)
+        self.x0, self.v0, self.a0, self.lam, self.near = take(whole), take(whole), take(whole), take(self.m), take(nq)
+        self.d, self.settings, self.t = take(whole), take(1 + 2 * self.m), take(1)
         self.h, self.alpha = self.settings.part(0, 1), self.settings.part(1, self.m)
         self.mu = self.settings.part(1 + self.m, self.m)
-        self.x, self.v, self.a = take(everywhere), take(everywhere), take(self.n)
-        self.f, self.Q, self.change = take(self.n), take(self.n), take(1)
+        self.x, self.v, self.a = take(everywhere), take(everywhere), take(whole)
+        self.f, self.Q, self.change = take(whole), take(whole), take(1)
         self.bodies, self.q, self.speeds = take(_BODY * len(self.model.bodies)), take(nq), take(nv)
-        self.drift, self.push, self.given = take(self.m), take(self.m), take(self.n)
+        self.drift, self.push, self.given = take(self.m), take(self.m), take(whole)
         self.middle_x, self.middle_v, self.middle_t = take(everywhere), take(everywhere), take(1)
         self.energies = take(2)
         self._joints = [self._joint(joint) for joint in self.model.joints]
@@ -103,17 +105,36 @@ class NaturalLoops:
         return len(self._values) - len(values)
 
     def prepared(self, parameters: Numbers | None) -> Steps:
-        """Return what is worked out once: places on the ground, and numbers that follow from parameters."""
+        """Return what is worked out once: places on the ground, numbers that follow from parameters, filled blocks."""
         zeros = ca.SX.zeros(3 * len(self.fixed))
         places = ca.SX(ca.vertcat(ca.SX(0, 1), *(one.places[GROUND] for one in self.fixed)))
         rest = 3 * len(self.fixed)
-        results: list[Bound] = [(places, region.part(self.n, rest)) for region in (self.x, self.middle_x)]
-        results += [(zeros, region.part(self.n, rest)) for region in (self.v, self.middle_v)]
+        results: list[Bound] = [(places, region.part(self.whole, rest)) for region in (self.x, self.middle_x)]
+        results += [(zeros, region.part(self.whole, rest)) for region in (self.v, self.middle_v)]
+        filled = self.whole - self.n
+        for region in (self.x0, self.v0, self.a0, self.d, self.Q) if filled else ():
+            results.append((ca.SX.zeros(filled), region.part(self.n, filled)))
         given: list[Bound] = []
         if parameters is not None:
             given = [(self.natural.parameter_symbols[0], parameters)]
             results.append((ca.SX(ca.vertcat(*self._values)), self.numbers))
-        return [segment(given, results)] if rest or given else []
+        return [segment(given, results)] if rest or filled or given else []
+
+    def read(self, column: Numbers) -> Steps:
+        """Return the loops that bring x, x', x'', lambda and joint coordinates, as far as a column has them."""
+        return [loop for place, part in self._handed_on(column) for loop in copied(part, place)]
+
+    def written(self, column: Numbers) -> Steps:
+        """Return the loops that put them into a column."""
+        return [loop for place, part in self._handed_on(column) for loop in copied(place, part)]
+
+    def _handed_on(self, column: Numbers) -> list[tuple[Numbers, Numbers]]:
+        found, at = [], 0
+        for place in (*(region.part(0, self.n) for region in (self.x0, self.v0, self.a0)), self.lam, self.near):
+            if at < column.size:
+                found.append((place, column.part(at, place.size)))
+            at += place.size
+        return found
 
     def _masses(self) -> dict[tuple[int, int], ca.SX]:
         """Return M by pairs of free elements, each once and to be read times I_3."""
@@ -142,7 +163,8 @@ class NaturalLoops:
     def _condition(self, r: int, some: set[int]) -> _Condition:
         conditions = self.natural.symbolic_conditions
         elements = tuple(sorted(some, key=self.K.rank.__getitem__))
-        symbols = ca.SX(ca.vertcat(ca.SX(0, 1), *(conditions.x[3 * e : 3 * e + 3] for e in elements)))
+        x = ca.vertcat(conditions.x, ca.SX.sym("none", self.whole - self.n))
+        symbols = ca.SX(ca.vertcat(ca.SX(0, 1), *(x[3 * e : 3 * e + 3] for e in elements)))
         form = form_of_expression(conditions.phi[r], symbols)
         assert form is not None
         return _Condition(form, self._keep(form.numbers), elements)
@@ -168,17 +190,16 @@ class NaturalLoops:
         for k, body in enumerate(self.model.bodies):
             at = [3 * self.place[e] for e in body.basis]
             bodies.add(0, partial(self._body_step, x, v), (self._body_numbers[k], _BODY * k, *at))
-        slices = self.natural.joint_slices
-        for joint, (form, numbers), (in_q, in_v) in zip(self.model.joints, self._joints, slices, strict=True):
+        slices, own = self.natural.joint_slices, self.model.relative_places()
+        for k, (joint, (form, numbers)) in enumerate(zip(self.model.joints, self._joints, strict=True)):
             if not joint.joint.nv:
                 continue
+            in_q, in_v = slices[k]
             nodes = [frame.node for frame in joint.frames if frame.node != GROUND]
-            row = (numbers, in_q.start, in_v.start, *(_BODY * node for node in nodes))
-
-            def make(joint: NaturalJoint = joint, form: ExpressionForm = form) -> StepFunction:
-                return self._joint_step(joint, form)
-
-            joints.add((len(nodes), joint.joint.nq, joint.joint.nv, form.key), make, row)
+            near, at = (x, own[k].start) if k in own else (self.near, in_q.start)
+            row = (numbers, in_q.start, in_v.start, at, *(_BODY * node for node in nodes))
+            make = partial(self._joint_step, joint, form, near)
+            joints.add((len(nodes), joint.joint.nq, joint.joint.nv, k in own, form.key), make, row)
         return [bodies.loop(), *([joints.loop()] if joints.rows else [])]
 
     def _body_step(self, at: Numbers, moving: Numbers) -> StepFunction:
@@ -190,11 +211,11 @@ class NaturalLoops:
         found = ca.SX(ca.vertcat(ca.vec(body.R), body.p, body.w, body.u))
         return step_function(given, [(found, self.bodies.by(2, _BODY))])
 
-    def _joint_step(self, joint: NaturalJoint, form: ExpressionForm) -> StepFunction:
+    def _joint_step(self, joint: NaturalJoint, form: ExpressionForm, where: Numbers) -> StepFunction:
         bodies, near = self._joint_symbols(joint)
         numbers = ca.SX.sym("c", len(form.numbers))
-        given: list[Bound] = [(numbers, self.numbers.by(1, len(form.numbers))), (near, self.near.by(2, near.numel()))]
-        given += [(body, self.bodies.by(4 + k, _BODY)) for k, body in enumerate(bodies.values())]
+        given: list[Bound] = [(numbers, self.numbers.by(1, len(form.numbers))), (near, where.by(4, near.numel()))]
+        given += [(body, self.bodies.by(5 + k, _BODY)) for k, body in enumerate(bodies.values())]
         found = form.over(ca.vertsplit(ca.vertcat(*bodies.values(), near)), _scalars(numbers))
         nq, nv = joint.joint.nq, joint.joint.nv
         return step_function(given, [(found[:nq], self.q.by(2, nq)), (found[nq:], self.speeds.by(3, nv))])
@@ -202,7 +223,7 @@ class NaturalLoops:
     def fit_program(self) -> LoopProgram:
         """Return the program from x, x' and joint coordinates that are near (and parameters) to q and v."""
         sizes = (self.n, self.n, self.near.size)
-        targets = (self.x.part(0, self.n), self.v.part(0, self.n), self.near)
+        targets = (self.x, self.v, self.near)
         steps: list[ProgramStep] = []
         for argument, (size, target) in enumerate(zip(sizes, targets, strict=True)):
             steps += copied(Numbers("input", 0, size, argument=argument), target)
@@ -258,7 +279,7 @@ class NaturalLoops:
 
     def _elements(self, step: StepFunction) -> ItemLoop:
         table = LoopTable()
-        for k in range(self.n_free):
+        for k in range(self.n_blocks):
             table.add(0, lambda: step, (3 * k,))
         return table.loop()
 
@@ -347,7 +368,7 @@ class NaturalLoops:
         return [table.loop()] if table.rows else []
 
     def _stiff_masses(self, symmetric: bool) -> ItemLoop:
-        """Return the loop that sets K to 4/h^2 M."""
+        """Return the loop that sets K to 4/h^2 M, and to one where a block is filled."""
         table, at = LoopTable(), self.K.blocks.by(2, 9)
         m, h = ca.SX.sym("m"), ca.SX.sym("h")
         given: list[Bound] = [(m, self.numbers.by(1, 1)), (h, self.h)]
@@ -355,8 +376,10 @@ class NaturalLoops:
             if symmetric and self.K.rank[i] < self.K.rank[j]:
                 continue
             empty = self._mass(i, j).is_zero()
-            value = ca.SX.zeros(3, 3) if empty else 4 / h**2 * m * ca.SX.eye(3)
-            table.add(empty, partial(step_function, given, [(value, at)]), (self._mass_number(i, j), start))
+            filled = self.whole - self.n if i == j == self.n_blocks - 1 else 0
+            value = ca.diag(ca.SX([0] * (3 - filled) + [1] * filled)) if empty else 4 / h**2 * m * ca.SX.eye(3)
+            row = (self._mass_number(i, j), start)
+            table.add((empty, filled), partial(step_function, given, [(value, at)]), row)
         return table.loop()
 
     def _mass_times(self, region: Numbers, factor: float, into: Numbers | None = None) -> ItemLoop:
@@ -396,7 +419,7 @@ class NaturalLoops:
         given: list[Bound] = [(symbol, where[name]) for name, symbol in symbols.items()]
         if "parameters" in arguments:
             given.append((natural.parameter_symbols[0], arguments["parameters"]))
-        return segment(given, [(Q, self.Q)])
+        return segment(given, [(Q, self.Q.part(0, self.n))])
 
 
 class _ConditionKind:

@@ -58,15 +58,18 @@ def _by_condition(natural: NaturalCoordinates, given: Any, name: str, otherwise:
 def refuse_mechanism(system: System, what: str, remedy: str) -> None:
     """Say what steps in natural coordinates cannot take yet, if the mechanism asks for it."""
     described = system.description
-    held = {one.name for one in system.natural.held}
+    held, model = {one.name for one in system.natural.held}, system.natural.model
     reasons = (
         [(f'joint "{use.name}" is prescribed', use.prescribed) for use in described.joints]
         + [
-            (f'joint "{joint.name}" is of a type that does not state what it holds', joint.conditions is None)
-            for joint in system.natural.model.joints
+            (
+                f'joint "{joint.name}" is of a type with a quaternion that does not state what it holds',
+                joint.conditions is None and k not in model.relative,
+            )
+            for k, joint in enumerate(model.joints)
         ]
         + [
-            (f'closure "{use.name}" is not a condition between frames alone', use.name not in held)
+            (f'closure "{use.name}" is not a condition on positions', use.name not in held)
             for use in described.closures
         ]
     )

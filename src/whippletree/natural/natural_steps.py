@@ -244,7 +244,7 @@ class NaturalSteps:
     def _read(self, loops: NaturalLoops) -> list[ProgramStep]:
         """Return the steps that bring the inputs to where they are worked with, and the rule's x, x', x''."""
         given = self._arguments()
-        steps: list[ProgramStep] = [*copied(given["start"], loops.start.part(0, self.layout.size))]
+        steps: list[ProgramStep] = [*loops.read(given["start"])]
         for name, place in (("d", loops.d), ("settings", loops.settings), ("t", loops.t)):
             steps += copied(given[name], place)
         return [*steps, *loops.prepared(given.get("parameters")), loops.point()]
@@ -252,7 +252,7 @@ class NaturalSteps:
     def _iteration_loops(self, loops: NaturalLoops) -> LoopProgram:
         steps = [*self._read(loops), *self.iteration(loops, self._arguments())]
         n = self.layout.n
-        steps += [*copied(loops.d, Numbers("output", 0, n)), *copied(loops.change, Numbers("output", n, 1))]
+        steps += [*copied(loops.d.part(0, n), Numbers("output", 0, n)), *copied(loops.change, Numbers("output", n, 1))]
         return loops.program(steps)
 
     def iteration(self, loops: NaturalLoops, arguments: Mapping[str, Numbers]) -> list[Segment | ItemLoop]:
@@ -271,7 +271,7 @@ class NaturalSteps:
 
     def _correction_loops(self, loops: NaturalLoops) -> LoopProgram:
         steps = [*self._read(loops), *loops.corrected(self.projections)]
-        return loops.program([*steps, *copied(loops.start.part(0, self.layout.size), self._result())])
+        return loops.program([*steps, *loops.written(self._result())])
 
     def _result(self) -> Numbers:
         return Numbers("output", 0, self.layout.size)

@@ -120,14 +120,14 @@ class NaturalStep(TracedStep):
         state, t = self._arguments()["state"], ca.SX.sym("t")
         settings = Numbers("constant", len(loops.constants), self._settings.size)
         steps: list[ProgramStep] = [*copied(state.part(0, nq), loops.near)]
-        steps += copied(state.part(nq + nv, self.n_memory), loops.start.part(0, self.n_memory))
+        steps += loops.read(state.part(nq + nv, self.n_memory))
         steps += copied(settings, loops.settings)
         return [*steps, segment([(t, state.part(self.n_state - 1, 1))], [(t + self._options.step, loops.t)])]
 
     def _last(self, loops: NaturalLoops, arguments: dict[str, Numbers]) -> Segment:
         """Return the straight line that closes loops and judges the step."""
-        n, m = loops.n, loops.m
-        regions = [loops.x.part(0, n), loops.v.part(0, n), loops.a, loops.lam.part(0, m)]
+        n = loops.n
+        regions = [loops.x.part(0, n), loops.v.part(0, n), loops.a.part(0, n), loops.lam]
         memory = [ca.SX.sym("memory", region.size) for region in regions]
         fitted = [ca.SX.sym("fitted", loops.q.size), ca.SX.sym("speeds", loops.speeds.size)]
         symbols = {name: ca.SX.sym("given", where.size) for name, where in arguments.items()}

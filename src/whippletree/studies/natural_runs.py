@@ -330,7 +330,7 @@ def _fitted(run: NaturalRun, rows: NaturalRows, chosen: Places) -> tuple[Array, 
     if (off > _FAR * amiss).any():  # the fit did not come from the start of the run to each state: go step by step
         for k in range(1, len(x)):
             q[k], v[k] = natural.fit(x[k], rates[k], q[k - 1], parameters=run.parameters)
-    turning = _angles(system)
+    turning = _angles(natural)
     q[:, turning] = np.unwrap(q[:, turning], axis=0)
     for where, _ in quaternions(system):
         flips = np.sign(np.einsum("ki,ki->k", q[1:, where], q[:-1, where]))
@@ -338,11 +338,12 @@ def _fitted(run: NaturalRun, rows: NaturalRows, chosen: Places) -> tuple[Array, 
     return system.normalize(q), v
 
 
-def _angles(system: System) -> list[int]:
-    """Return where in q there are angles that may turn round more than once."""
-    found = []
+def _angles(natural: NaturalCoordinates) -> list[int]:
+    """Return where in q there are angles that may turn round more than once, and are not in x with all their turns."""
+    system, found = natural.system, list[int]()
+    told = {natural.model.joints[k].name for k in natural.model.relative}
     for use, (where, _) in zip(system.description.coordinate_owners, system.plan.coordinate_slices, strict=True):
-        labels = use.joint.position_labels
+        labels = () if use.name in told else use.joint.position_labels
         found += [where.start + i for i, label in enumerate(labels) if "angle" in label and not use.joint.quaternion]
     return found
 

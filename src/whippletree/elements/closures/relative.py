@@ -15,7 +15,7 @@ from whippletree.spatial.vectors import dense
 from whippletree.symbolic.arithmetic import minus, plus, product
 from whippletree.symbolic.dense_factors import factor, solve_factored
 
-__all__ = ["joint_rates", "left_inverse", "pose_error", "relative_motion"]
+__all__ = ["coordinate_gap", "joint_rates", "left_inverse", "pose_error", "relative_motion"]
 
 
 def relative_motion(sides: tuple[Side, ...]) -> Rows:
@@ -54,6 +54,24 @@ def pose_error(joint: Joint, x: ca.SX, sides: tuple[Side, ...]) -> ca.SX:
     shift = joint.shift(x)
     R, p = parent.R @ shift.rotation(), parent.p + parent.R @ shift.position()
     return stack(quaternion_log(_quaternion(R.T @ child.R)), child.R.T @ (child.p - p))
+
+
+def coordinate_gap(joint: Joint, q: ca.SX, sides: tuple[Side, ...]) -> ca.SX:
+    """Return by how much the child side misses where the joint puts it, as a smooth function of all (6).
+
+    It is in the child side's axes: the sine of the angle by which it is turned, times its axis, and the translation.
+    With an angle for q it tells the angle from both its sine and its cosine, wherever that is, but for whole turns.
+
+    >>> from whippletree.elements.joints import Revolute
+    >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
+    >>> coordinate_gap(Revolute(), ca.SX.sym("q"), (rest, rest))[2]
+    SX((-sin(q)))
+    """
+    parent, child = sides
+    shift = joint.shift(joint.configuration(q))
+    E = shift.rotation().T @ (parent.R.T @ child.R)
+    turned = ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / 2
+    return stack(turned, child.R.T @ (child.p - parent.p - parent.R @ shift.position()))
 
 
 def joint_rates(joint: Joint, x: ca.SX, v: ca.SX, sides: tuple[Side, ...]) -> Rows:

@@ -4,6 +4,12 @@ Rigid bodies: D_k . D_l = const for the directions of a body; elements beyond it
 hold beyond what they share, between frames whose axes are linear in the coordinates (`elements.closures.joint`).
 Described closures between frames: their residual, likewise. So Phi is quadratic for all built-in joints but the screw,
 and its Jacobian Phi_x linear. The expressions are small, and CasADi differentiates them.
+
+Relative coordinates (the book's mixed coordinates): what depends on coordinates of joints, such as a gear, has these as
+unknowns beside the elements. They are tied to them by H^T e = 0, with the joint map H and what the joint's sides miss,
+e (`elements.closures.relative`): for an angle by both its sine and its cosine, c sin q - s cos q, which is at no angle
+at an extremum, and for a displacement by its projection on the axis. A joint type that does not state what it holds has
+e = 0 in full, and its coordinates are unknowns.
 """
 
 from __future__ import annotations
@@ -16,20 +22,22 @@ import casadi as ca
 
 from whippletree.elements.closures import Closure, Side
 from whippletree.elements.closures.joint import PARTS
+from whippletree.elements.closures.relative import coordinate_gap
 from whippletree.formulations.natural.element_opening import Opening
 from whippletree.formulations.natural.natural_model import GROUND, NaturalJoint, NaturalModel
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.foundation.once import made_once
 
-__all__ = ["ConditionValues", "HeldFrames", "NaturalConditions", "natural_conditions"]
+__all__ = ["ConditionValues", "HeldClosure", "NaturalConditions", "natural_conditions"]
 
 
-class HeldFrames(NamedTuple):
-    """A described closure with the frames that it holds, and nothing else."""
+class HeldClosure(NamedTuple):
+    """A described closure with the frames that it holds, and the places in x of the joint coordinates it depends on."""
 
     name: str
     closure: Closure
     frames: tuple[NodeFrame, ...]
+    coordinates: tuple[int, ...] = ()
 
 
 class ConditionValues(NamedTuple):
@@ -84,9 +92,9 @@ class NaturalConditions:
 
 
 def natural_conditions(
-    model: NaturalModel, held: Sequence[HeldFrames] = (), opening: Opening | None = None
+    model: NaturalModel, held: Sequence[HeldClosure] = (), opening: Opening | None = None
 ) -> NaturalConditions:
-    """Return the conditions of a model, and those of described closures between frames.
+    """Return the conditions of a model, and those of described closures.
 
     With an opening those alone that close its loops: of the bodies that are removed, and of the joints that are not on
     its chains.
@@ -117,11 +125,30 @@ def natural_conditions(
             sides = tuple(frame_side(model, places, frame) for frame in joint.frames)
             names += [f"{joint.name}: {label}" for label in part.labels]
             parts.append(part.rows(joint.joint, sides).phi)
-    nothing = ca.SX(0, 1)
-    for name, closure, frames in held:
+    for k, own in model.relative_places().items():
+        joint = model.joints[k]
+        names += [f"{joint.name}: {label}" for label in _gap_labels(joint)]
+        parts.append(_gap(joint, x[own], tuple(frame_side(model, places, frame) for frame in joint.frames)))
+    for name, closure, frames, coordinates in held:
         names += [f"{name}: {label}" for label in closure.labels]
-        parts.append(closure.rows(tuple(frame_side(model, places, frame) for frame in frames), nothing, nothing, t).phi)
+        q = ca.SX(ca.vertcat(ca.SX(0, 1), *(x[i] for i in coordinates)))
+        sides = tuple(frame_side(model, places, frame) for frame in frames)
+        parts.append(closure.rows(sides, q, ca.SX.zeros(q.shape), t).phi)
     return NaturalConditions(tuple(names), x, t, ca.densify(ca.SX(ca.vertcat(ca.SX(0, 1), *parts))))
+
+
+def _gap(joint: NaturalJoint, q: ca.SX, sides: tuple[Side, ...]) -> ca.SX:
+    """Return what ties a joint's coordinates to its sides, and these to each other if nothing else does."""
+    missed = coordinate_gap(joint.joint, q, sides)
+    if joint.conditions is None:
+        return missed
+    return ca.SX(joint.joint.joint_map(joint.joint.configuration(q)).T @ missed)
+
+
+def _gap_labels(joint: NaturalJoint) -> tuple[str, ...]:
+    if joint.conditions is None:
+        return tuple(f"{word} {axis} of the child" for word in ("turn about", "place along") for axis in "xyz")
+    return joint.joint.position_labels
 
 
 def frame_side(model: NaturalModel, places: Sequence[ca.SX], frame: NodeFrame) -> Side:

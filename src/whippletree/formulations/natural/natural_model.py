@@ -218,6 +218,7 @@ class NaturalModel:
     products: tuple[ProductCondition, ...]
     linear: tuple[LinearCondition, ...]
     joints: tuple[NaturalJoint, ...]
+    relative: tuple[int, ...] = ()  # joints whose own coordinates are unknowns beside the elements
 
     @property
     def free(self) -> tuple[NaturalElement, ...]:
@@ -226,12 +227,20 @@ class NaturalModel:
 
     @property
     def n_coordinates(self) -> int:
-        """The number of natural coordinates."""
-        return 3 * len(self.free)
+        """The number of natural coordinates, relative ones included."""
+        return 3 * len(self.free) + sum(self.joints[k].joint.nv for k in self.relative)
 
     def places(self) -> dict[int, slice]:
         """Return where the coordinates of each free element are."""
         return {one.index: slice(3 * k, 3 * k + 3) for k, one in enumerate(self.free)}
+
+    def relative_places(self) -> dict[int, slice]:
+        """Return where the relative coordinates of joints are, behind those of the elements."""
+        found, at = {}, 3 * len(self.free)
+        for k in self.relative:
+            found[k] = slice(at, at + self.joints[k].joint.nv)
+            at = found[k].stop
+        return found
 
     def home(self, element: NaturalElement) -> int:
         """Return the body that says where an element is: the ground, or the first one."""
