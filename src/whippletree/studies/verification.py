@@ -120,7 +120,7 @@ def agreement(first: SampledRun, again: SampledRun, how: SecondRun) -> Agreement
     return Agreement(words, groups[worst], worst, groups, still)
 
 
-class _JointDigits(NamedTuple):
+class _ComparedNumbers(NamedTuple):
     """Numbers of one kind that belong to a joint or are a state: the digits that agree, how far they go and differ.
 
     The last two are in radians or characteristic lengths.
@@ -134,18 +134,18 @@ class _JointDigits(NamedTuple):
     difference: float
 
 
-def _groups(system: System, a: Array, b: Array) -> list[_JointDigits]:
+def _groups(system: System, a: Array, b: Array) -> list[_ComparedNumbers]:
     """Compare two runs by joint and state: coordinates by how far they go, velocities likewise."""
     if len(a) < 2:
         return []
     nq, nv = system.nq, system.nv
     by, by_v = system_interface.coordinate_scale(system), system_interface.scale(system)
-    found: list[_JointDigits] = []
+    found: list[_ComparedNumbers] = []
 
     def compare(what: str, kind: str, owner: str, at: slice, b: Array, size: float, unit: float) -> None:
         off = float(np.abs(a[:, at] - b).max())
         digits = _digits(off, max(size, 1e-9 * unit) if kind == "q" else size)
-        found.append(_JointDigits(f'the {what} "{owner}"', kind, owner, digits, size / unit, off / unit))
+        found.append(_ComparedNumbers(f'the {what} "{owner}"', kind, owner, digits, size / unit, off / unit))
 
     for use in system.description.coordinate_owners:
         q, v = system.q_slice(use.name), system.v_slice(use.name)
@@ -161,7 +161,7 @@ def _groups(system: System, a: Array, b: Array) -> list[_JointDigits]:
     return found
 
 
-def _still(system: System, groups: list[_JointDigits]) -> tuple[str, ...]:
+def _still(system: System, groups: list[_ComparedNumbers]) -> tuple[str, ...]:
     """Return what moves by little more than the errors of other joints of its part, which agree well.
 
     It would be at rest in the exact motion, or might be: there is no motion whose digits could be told.
