@@ -113,9 +113,7 @@ def test_runs_are_those_in_joint_coordinates(make, projections: bool) -> None:
     exact = s.simulate(2.0, tolerance=1e-11, every=1.0, **start).q
     errors = []
     for h in (2e-3, 1e-3):
-        run = s.simulate(
-            2.0, formulation="natural", step=h, every=1.0, iterations=3, projections=projections, alpha=1e8, **start
-        )
+        run = s.simulate(2.0, formulation="natural", step=h, every=1.0, iterations=3, projections=projections, **start)
         errors.append(np.abs(run.q - exact).max(axis=0))
         assert run.certificate.closure_residual < 1e-10
     assert (errors[1] < 5e-4 * (1 + np.abs(exact).max(axis=0))).all()
