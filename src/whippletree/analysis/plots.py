@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from whippletree.analysis.family import Curves
 from whippletree.analysis.flow import Flow
 from whippletree.errors import WhippletreeError
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["plot_curves", "plot_speed_up", "save_plots"]
 
 
-def plot_curves(curves: Curves, axes: Any, unit: str = "operations") -> None:
+def plot_curves(curves: Curves, axes: Axes, unit: str = "operations") -> None:
     """Draw the costs of two formulations by size of the mechanism on matplotlib axes."""
     axes.plot(curves.sizes, curves.of_first, "o-", label=curves.first)
     axes.plot(curves.sizes, curves.of_second, "s--", label=curves.second)
@@ -22,7 +25,7 @@ def plot_curves(curves: Curves, axes: Any, unit: str = "operations") -> None:
     _legend_below(axes)
 
 
-def plot_speed_up(flow: Flow, axes: Any, most: int = 64) -> None:
+def plot_speed_up(flow: Flow, axes: Axes, most: int = 64) -> None:
     """Draw the speed-up of a graph against the number of processors."""
     processors = sorted({2**k for k in range(most.bit_length())} | {3, 6, 12, 24, 48})
     axes.plot(processors, [flow.schedule(p).speed_up for p in processors], "o-", label="schedule")
@@ -31,7 +34,7 @@ def plot_speed_up(flow: Flow, axes: Any, most: int = 64) -> None:
     _legend_below(axes)
 
 
-def _legend_below(axes: Any) -> None:
+def _legend_below(axes: Axes) -> None:
     """Put the legend below a diagram, where no curve is."""
     axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
 

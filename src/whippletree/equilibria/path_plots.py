@@ -12,6 +12,7 @@ from whippletree.results.output_files import new_file
 from whippletree.results.plot_files import new_figure, write_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from whippletree.equilibria.eigenvalue_branches import EigenvalueBranches
@@ -46,7 +47,7 @@ def drawn_path(path: EquilibriumPath, joints: tuple[object, ...], file: object) 
     return figure
 
 
-def _draw_pieces(axes: Any, path: EquilibriumPath, y: Any, colour: str, name: str) -> None:
+def _draw_pieces(axes: Axes, path: EquilibriumPath, y: Any, colour: str, name: str) -> None:
     """Draw a curve in pieces of one stability each; a piece begins at the last point of the one before."""
     ends = [0, *path.changes(), len(path)]
     for first, last in pairwise(ends):
@@ -58,7 +59,7 @@ def _draw_pieces(axes: Any, path: EquilibriumPath, y: Any, colour: str, name: st
     axes.plot(path.values[turning], y[turning], "o", color=colour, markersize=5)
 
 
-def _legend(axes: Any, path: EquilibriumPath, several: bool) -> None:
+def _legend(axes: Axes, path: EquilibriumPath, several: bool) -> None:
     """Name curves if there are several, and the styles if more than one occurs."""
     handles, names = axes.get_legend_handles_labels() if several else ([], [])
     words = list(dict.fromkeys(path.stability))

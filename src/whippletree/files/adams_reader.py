@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -41,6 +41,9 @@ from whippletree.files.poses import from_turns
 from whippletree.files.start_gaps import coordinates_of
 from whippletree.spatial.orientation import perpendicular_frame
 from whippletree.spatial.placement import Placement
+
+if TYPE_CHECKING:
+    from whippletree.files.neutral_translation import NeutralTranslation
 
 __all__ = ["read_adams"]
 
@@ -302,7 +305,7 @@ class _AdamsReading:
         """Return the call that a statement with a function stands for, once all bodies are there."""
         calls = {"GCON": self._constraint, "SFORCE": self._sforce, "MOTION": self._motion, "SPRINGDAMPER": self._spring}
 
-        def call(translation: Any) -> None:
+        def call(translation: NeutralTranslation) -> None:
             try:
                 calls[one.word](one, translation)
             except ModelError as error:
@@ -310,13 +313,13 @@ class _AdamsReading:
 
         return call
 
-    def _function(self, one: AdamsStatement, translation: Any) -> Any:
+    def _function(self, one: AdamsStatement, translation: NeutralTranslation) -> Any:
         text = one.values.get("FUNCTION", one.values.get("FU", ""))
         if not text:
             raise one.error("FUNCTION is missing")
         return AdamsFunction(one, text, translation.mechanism, self._named(one, translation), self._length).value()
 
-    def _named(self, one: AdamsStatement, translation: Any) -> Callable[[int], str]:
+    def _named(self, one: AdamsStatement, translation: NeutralTranslation) -> Callable[[int], str]:
         def frame(number: int) -> str:
             if number not in self._frames:
                 raise one.error(f"there is no MARKER/{number}")
@@ -325,10 +328,10 @@ class _AdamsReading:
 
         return frame
 
-    def _constraint(self, one: AdamsStatement, translation: Any) -> None:
+    def _constraint(self, one: AdamsStatement, translation: NeutralTranslation) -> None:
         translation.mechanism.closure(f"gcon {one.number}", ca.SX(self._function(one, translation)))
 
-    def _motion(self, one: AdamsStatement, translation: Any) -> None:
+    def _motion(self, one: AdamsStatement, translation: NeutralTranslation) -> None:
         name = f"joint {one.id('JOINT')}"
         if name not in self._m.joints or self._m.joints[name].joint.nv != 1 or "VELOCITY" in one.flags:
             raise one.error("it must be the displacement of a joint with one coordinate")
@@ -336,7 +339,7 @@ class _AdamsReading:
         law = ca.SX(self._function(one, translation)) * unit
         translation.mechanism.drive(f"motion {one.number}", translation.joint_name(name), position=law)
 
-    def _sforce(self, one: AdamsStatement, translation: Any) -> None:
+    def _sforce(self, one: AdamsStatement, translation: NeutralTranslation) -> None:
         size = ca.SX(self._function(one, translation)) * self._force
         if "ROTATIONAL" in one.flags:
             size = size * self._length
@@ -344,7 +347,7 @@ class _AdamsReading:
             raise one.error("it must be TRANSLATIONAL or ROTATIONAL")
         self._between(one, translation, size, rotational="ROTATIONAL" in one.flags)
 
-    def _between(self, one: AdamsStatement, translation: Any, size: Any, *, rotational: bool) -> None:
+    def _between(self, one: AdamsStatement, translation: NeutralTranslation, size: Any, *, rotational: bool) -> None:
         """Let two markers push each other apart by a force along their line, or turn by a moment about z of J."""
         m = translation.mechanism
         i, j = self._marker_frame(one, "I"), self._marker_frame(one, "J")
@@ -359,7 +362,7 @@ class _AdamsReading:
                 label = translation.force_name(f"{one.word.lower()} {one.number} on {name}")
                 m.load(label, name, **{key: sign * size * way})
 
-    def _spring(self, one: AdamsStatement, translation: Any) -> None:
+    def _spring(self, one: AdamsStatement, translation: NeutralTranslation) -> None:
         m = translation.mechanism
         i, j = (translation.frame_name(self._marker_frame(one, key).name) for key in ("I", "J"))
         unit = self._force / self._length

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from whippletree.files.mjcf_equalities import tendon_ratios
 from whippletree.files.neutral_model import NeutralModel
+
+if TYPE_CHECKING:
+    import mujoco
+
+    from whippletree.files.neutral_translation import NeutralTranslation
 
 __all__ = ["add_actuators"]
 
@@ -18,7 +23,7 @@ _NONE, _AFFINE = 0, 1
 Ratios = Mapping[tuple[str, int], float]
 
 
-def add_actuators(mj: Any, model: NeutralModel, joints: Sequence[str]) -> None:
+def add_actuators(mj: mujoco.MjModel, model: NeutralModel, joints: Sequence[str]) -> None:
     """Add tendons' springs and actuators; motors without a law of their own are what `tau` is for."""
     for k in range(mj.ntendon):
         _tendon(mj, k, model, joints)
@@ -26,7 +31,7 @@ def add_actuators(mj: Any, model: NeutralModel, joints: Sequence[str]) -> None:
         _actuator(mj, k, model, joints)
 
 
-def _tendon(mj: Any, k: int, model: NeutralModel, joints: Sequence[str]) -> None:
+def _tendon(mj: mujoco.MjModel, k: int, model: NeutralModel, joints: Sequence[str]) -> None:
     name = mj.tendon(k).name or f"tendon {k}"
     ratios = tendon_ratios(mj, k, joints)
     stiffness, damping = float(mj.tendon_stiffness[k]), float(mj.tendon_damping[k])
@@ -51,7 +56,7 @@ class _TendonSpring:
         self._name, self._ratios = name, ratios
         self._stiffness, self._rest, self._damping = stiffness, rest, damping
 
-    def __call__(self, translation: Any) -> None:
+    def __call__(self, translation: NeutralTranslation) -> None:
         m = translation.mechanism
         length, rate = _sums(translation, self._ratios)
         tension = self._stiffness * (length - self._rest) + self._damping * rate
@@ -60,7 +65,7 @@ class _TendonSpring:
             m.actuator(name, translation.joint_name(joint), effort=-ratio * tension, index=index)
 
 
-def _sums(translation: Any, ratios: Ratios) -> tuple[Any, Any]:
+def _sums(translation: NeutralTranslation, ratios: Ratios) -> tuple[Any, Any]:
     """Return a weighted sum of coordinates, and that of their rates."""
     m = translation.mechanism
     terms = [(translation.joint_name(joint), index, ratio) for (joint, index), ratio in ratios.items()]
@@ -68,7 +73,7 @@ def _sums(translation: Any, ratios: Ratios) -> tuple[Any, Any]:
     return length, sum(ratio * m.rate(joint, index) for joint, index, ratio in terms)
 
 
-def _actuator(mj: Any, k: int, model: NeutralModel, joints: Sequence[str]) -> None:
+def _actuator(mj: mujoco.MjModel, k: int, model: NeutralModel, joints: Sequence[str]) -> None:
     name = mj.actuator(k).name or f"actuator {k}"
     gear, kind, target = mj.actuator_gear[k], int(mj.actuator_trntype[k]), int(mj.actuator_trnid[k][0])
     ratios: Ratios | None = None
@@ -110,7 +115,7 @@ class _Law:
     def __init__(self, name: str, ratios: Ratios, gain: list[float], bias: list[float]) -> None:
         self._name, self._ratios, self._gain, self._bias = name, ratios, gain, bias
 
-    def __call__(self, translation: Any) -> None:
+    def __call__(self, translation: NeutralTranslation) -> None:
         m = translation.mechanism
         control = m.parameter(translation.parameter_name(self._name), 0.0)
         length, rate = _sums(translation, self._ratios)

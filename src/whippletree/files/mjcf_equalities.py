@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -14,6 +14,9 @@ from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint
 from whippletree.files.poses import from_quaternion, with_axis
 from whippletree.files.start_gaps import poses_at
 from whippletree.spatial.placement import Placement
+
+if TYPE_CHECKING:
+    import mujoco
 
 __all__ = ["add_equalities", "tendon_ratios"]
 
@@ -30,7 +33,7 @@ class _Connect(NamedTuple):
     points: tuple[np.ndarray, np.ndarray]
 
 
-def add_equalities(mj: Any, model: NeutralModel, bodies: Sequence[str], joints: Sequence[str]) -> None:
+def add_equalities(mj: mujoco.MjModel, model: NeutralModel, bodies: Sequence[str], joints: Sequence[str]) -> None:
     """Add what holds bodies and joints together."""
     connects: list[_Connect] = []
     for k in range(mj.neq):
@@ -56,7 +59,7 @@ def add_equalities(mj: Any, model: NeutralModel, bodies: Sequence[str], joints: 
     _tell_planar(model)
 
 
-def _sides(mj: Any, k: int, bodies: Sequence[str]) -> list[tuple[str, Placement]]:
+def _sides(mj: mujoco.MjModel, k: int, bodies: Sequence[str]) -> list[tuple[str, Placement]]:
     """Return the two bodies of a connect or weld, and the frames on them that coincide."""
     ids, data = (int(mj.eq_obj1id[k]), int(mj.eq_obj2id[k])), mj.eq_data[k]
     if int(mj.eq_objtype[k]) == _SITE:
@@ -162,7 +165,7 @@ def _planar_path(model: NeutralModel, closing: NeutralJoint, poses: dict[str, Pl
 # ---------------------------------------------------------------------- couplings
 
 
-def tendon_ratios(mj: Any, k: int, joints: Sequence[str]) -> dict[tuple[str, int], float] | None:
+def tendon_ratios(mj: mujoco.MjModel, k: int, joints: Sequence[str]) -> dict[tuple[str, int], float] | None:
     """Return the joints of a fixed tendon and their coefficients; None for one that runs through space."""
     first, count = int(mj.tendon_adr[k]), int(mj.tendon_num[k])
     ratios: dict[tuple[str, int], float] = {}
@@ -173,7 +176,7 @@ def tendon_ratios(mj: Any, k: int, joints: Sequence[str]) -> dict[tuple[str, int
     return ratios
 
 
-def _coupling(mj: Any, k: int, name: str, joints: Sequence[str]) -> NeutralCoupling:
+def _coupling(mj: mujoco.MjModel, k: int, name: str, joints: Sequence[str]) -> NeutralCoupling:
     """Return a joint or tendon equality: first - its reference = polynomial of (second - its reference)."""
     ids, data = (int(mj.eq_obj1id[k]), int(mj.eq_obj2id[k])), mj.eq_data[k]
     terms = [_length(mj, int(mj.eq_type[k]), i, joints) for i in ids if i >= 0]
@@ -185,7 +188,7 @@ def _coupling(mj: Any, k: int, name: str, joints: Sequence[str]) -> NeutralCoupl
     return NeutralCoupling(name, first, reference, [float(c) for c in powers.coef], second)
 
 
-def _length(mj: Any, kind: int, i: int, joints: Sequence[str]) -> tuple[dict[tuple[str, int], float], float]:
+def _length(mj: mujoco.MjModel, kind: int, i: int, joints: Sequence[str]) -> tuple[dict[tuple[str, int], float], float]:
     """Return a joint's coordinate or a tendon's length as a sum of coordinates, and its value where the file starts."""
     if kind == _JOINT:
         return {(joints[i], 0): 1.0}, float(mj.qpos0[mj.jnt_qposadr[i]])

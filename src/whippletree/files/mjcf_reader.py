@@ -6,7 +6,7 @@ mass. Equalities are soft there, and exact here.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from whippletree.files.xml_source import XmlElement
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
+
+if TYPE_CHECKING:
+    import mujoco
 
 __all__ = ["read_mjcf"]
 
@@ -46,7 +49,7 @@ def read_mjcf(root: XmlElement, around: Surroundings, data: bytes, keyframe: str
     return found
 
 
-def _key(mj: Any, keyframe: str | int, root: XmlElement) -> int:
+def _key(mj: mujoco.MjModel, keyframe: str | int, root: XmlElement) -> int:
     """Return the number of a keyframe."""
     names = [mj.key(k).name for k in range(mj.nkey)]
     if keyframe in names:
@@ -59,7 +62,7 @@ def _key(mj: Any, keyframe: str | int, root: XmlElement) -> int:
 class _MjcfReading:
     """The arrays of a compiled model, body by body."""
 
-    def __init__(self, mj: Any, model: NeutralModel, lines: dict[str, int]) -> None:
+    def __init__(self, mj: mujoco.MjModel, model: NeutralModel, lines: dict[str, int]) -> None:
         self._mj, self._m, self._lines = mj, model, lines
         self._bodies = [WORLD]
         self._joints: list[str] = []
@@ -233,7 +236,7 @@ class _MjcfReading:
             add("changed", "a mocap body is fixed to the ground")
 
 
-def _any(mj: Any, name: str, k: int) -> bool:
+def _any(mj: mujoco.MjModel, name: str, k: int) -> bool:
     """Tell whether an array that not all versions of MuJoCo have is there and not zero."""
     array = getattr(mj, name, None)
     return array is not None and bool(np.any(array[k]))

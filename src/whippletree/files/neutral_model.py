@@ -7,9 +7,9 @@ words of their own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Joint
@@ -20,6 +20,9 @@ from whippletree.files.xml_source import XmlElement
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.io.reading_report import ReadingReport, Remark
 from whippletree.spatial.placement import Placement
+
+if TYPE_CHECKING:
+    from whippletree.files.neutral_translation import NeutralTranslation
 
 __all__ = [
     "WORLD",
@@ -167,7 +170,7 @@ class NeutralModel:
     run: dict[str, Any] = field(default_factory=dict)
     poses: dict[str, Placement] = field(default_factory=dict)
     floating: bool = False
-    later: list[Any] = field(default_factory=list)
+    later: list[Callable[[NeutralTranslation], None]] = field(default_factory=list)
     around: Surroundings | None = None
     remarks: Remarks = field(default_factory=Remarks)
 

@@ -23,7 +23,7 @@ from whippletree.model.io.model_file import Model
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.placement import Placement
 
-__all__ = ["translated"]
+__all__ = ["NeutralTranslation", "translated"]
 
 
 def translated(model: NeutralModel, *, base: str | None = None, stops: bool | float = False) -> Model:
@@ -37,7 +37,7 @@ def translated(model: NeutralModel, *, base: str | None = None, stops: bool | fl
     report_gaps(model)
     guess_closing(model)
     add_rotors(model)
-    return _MechanismCalls(model).model(stops)
+    return NeutralTranslation(model).model(stops)
 
 
 def _attach_bases(model: NeutralModel, base: str | None) -> None:
@@ -79,7 +79,7 @@ def _reached(start: str, joints: Mapping[str, list[NeutralJoint]]) -> set[str]:
     return found
 
 
-class _MechanismCalls:
+class NeutralTranslation:
     """The calls on a `Mechanism` that a model stands for."""
 
     def __init__(self, model: NeutralModel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -21,6 +21,9 @@ from whippletree.files.xml_source import XmlElement
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.orientation import axis_rotation
 from whippletree.spatial.placement import Placement
+
+if TYPE_CHECKING:
+    from whippletree.files.neutral_translation import NeutralTranslation
 
 __all__ = ["OpensimElements", "at_its_line"]
 
@@ -113,7 +116,7 @@ class OpensimElements:
     def _distance(self, element: XmlElement, name: str) -> None:
         length = self._objects.number(element, "constant_distance", default=1.0)
 
-        def call(translation: Any, label: str, places: list[str], points: list[Any]) -> None:
+        def call(translation: NeutralTranslation, label: str, places: list[str], points: list[Any]) -> None:
             translation.mechanism.distance(label, *places, length=length, at=points[0], at_child=points[1])
 
         self._between(element, name, call, [self._side(element, 1), self._side(element, 2)], "closure")
@@ -134,7 +137,7 @@ class OpensimElements:
             (body, on_body @ Placement(point=objects.point(element, "point_on_follower"))),
         ]
 
-        def call(translation: Any, label: str, places: list[str], points: list[Any]) -> None:
+        def call(translation: NeutralTranslation, label: str, places: list[str], points: list[Any]) -> None:
             for k, plane in enumerate((label, translation.closure_name(f"{label} across"))):
                 normal = tuple(float(x) for x in R[:, k])
                 translation.mechanism.in_plane(plane, *places, normal=normal, at=points[0], at_child=points[1])
@@ -153,7 +156,7 @@ class OpensimElements:
             self._m.remarks.add("kept aside", text, element.line)
             return
 
-        def call(translation: Any) -> None:
+        def call(translation: NeutralTranslation) -> None:
             label, joint = translation.force_name(name), translation.joint_name(one.name)
             translation.mechanism.torsion_spring(label, joint, stiffness=stiffness, rest=rest, damping=damping)
 
@@ -180,10 +183,10 @@ class OpensimElements:
         text = "stops (CoordinateLimitForce) act as efforts: their energy counts as work"
         self._m.remarks.add("changed", text, element.line)
 
-        def call(translation: Any) -> None:
+        def call(translation: NeutralTranslation) -> None:
             m, joint = translation.mechanism, translation.joint_name(one.name)
             unit = math.radians(1.0) if one.turns else 1.0
-            effort = 0.0
+            effort = ca.SX(0.0)
             for way, limit, K in ((1.0, upper, stiffness[0]), (-1.0, lower, stiffness[1])):
                 beyond = way * (m.coordinate(joint) - limit * unit)
                 x = ca.fmin(ca.fmax(beyond / (over * unit), 0.0), 1.0)
@@ -196,7 +199,7 @@ class OpensimElements:
     def _spring(self, element: XmlElement, name: str) -> None:
         stiffness, length = (self._objects.number(element, key) for key in ("stiffness", "rest_length"))
 
-        def call(translation: Any, label: str, places: list[str], points: list[Any]) -> None:
+        def call(translation: NeutralTranslation, label: str, places: list[str], points: list[Any]) -> None:
             translation.mechanism.spring(
                 label, *places, stiffness=stiffness, free_length=length, at=points[0], at_child=points[1]
             )
@@ -213,7 +216,7 @@ class OpensimElements:
         text = "a turn of a bushing is measured by its rotation vector, which for small turns is the same as by angles"
         self._m.remarks.add("changed", text, element.line)
 
-        def call(translation: Any) -> None:
+        def call(translation: NeutralTranslation) -> None:
             translation.mechanism.bushing(
                 translation.force_name(name),
                 translation.place_name(parent),
@@ -236,7 +239,7 @@ class OpensimElements:
     ) -> None:
         """Make a call about points of two bodies, once these are there."""
 
-        def late(translation: Any) -> None:
+        def late(translation: NeutralTranslation) -> None:
             label = translation.force_name(name) if kind == "force" else translation.closure_name(name)
             call(translation, label, [translation.place_name(link) for link, _ in sides], [on.point for _, on in sides])
 
@@ -246,7 +249,7 @@ class OpensimElements:
 def at_its_line(element: XmlElement, call: Call) -> Call:
     """Return a call whose errors begin with the line of an element."""
 
-    def checked(translation: Any) -> None:
+    def checked(translation: NeutralTranslation) -> None:
         try:
             call(translation)
         except ModelError as error:

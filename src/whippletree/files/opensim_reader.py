@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 
@@ -32,9 +32,14 @@ from whippletree.files.opensim_joints import (
 from whippletree.files.opensim_looks import shapes_of
 from whippletree.files.opensim_source import OpensimObjects
 from whippletree.files.xml_source import XmlElement
+from whippletree.model.element_registry import CoordinateLike
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import Scalar
+
+if TYPE_CHECKING:
+    from whippletree.files.neutral_translation import NeutralTranslation
 
 __all__ = ["read_opensim"]
 
@@ -275,7 +280,7 @@ class _OpensimReading:
             else:
                 m.velocities[name] = coordinate.speed
 
-    def _symbol(self, name: str, translation: Any) -> Any:
+    def _symbol(self, name: str, translation: NeutralTranslation) -> Any:
         """Return a coordinate as an expression, or as a number if it is locked."""
         one = self._coordinates.get(name)
         if one is not None and one.locked:
@@ -285,7 +290,7 @@ class _OpensimReading:
     def _closure(self, one: FollowingCoordinate) -> Callable[[Any], None]:
         """Return the call that makes a coordinate follow others, once all joints are there."""
 
-        def call(translation: Any) -> None:
+        def call(translation: NeutralTranslation) -> None:
             name = translation.closure_name(one.name)
             hold = self._follows if one.function.slopes is None else self._coupled
             if not hold(one, name, translation):
@@ -294,7 +299,7 @@ class _OpensimReading:
 
         return at_its_line(one.element, call)
 
-    def _follows(self, one: FollowingCoordinate, name: str, translation: Any) -> bool:
+    def _follows(self, one: FollowingCoordinate, name: str, translation: NeutralTranslation) -> bool:
         """Close a coordinate by a function of others; return whether there is one that is not locked."""
         arguments = [self._symbol(key, translation) for key in one.coordinates]
         gap = ca.SX(self._symbol(one.target, translation) - one.function.value(*arguments))
@@ -302,9 +307,9 @@ class _OpensimReading:
             translation.mechanism.closure(name, gap)
         return not gap.is_constant()
 
-    def _coupled(self, one: FollowingCoordinate, name: str, translation: Any) -> bool:
+    def _coupled(self, one: FollowingCoordinate, name: str, translation: NeutralTranslation) -> bool:
         """Couple coordinates by a linear function; return whether there is one that is not locked."""
-        ratios: dict[str, float] = {}
+        ratios: dict[CoordinateLike, Scalar] = {}
         offset = one.function.constant
         slopes = one.function.slopes or ()
         for key, ratio in [(one.target, 1.0), *((k, -slope) for k, slope in zip(one.coordinates, slopes, strict=True))]:
@@ -322,7 +327,7 @@ class _OpensimReading:
     def _drives(self) -> list[Callable[[Any], None]]:
         """Return the calls that make coordinates follow their laws."""
 
-        def drive(one: OpensimCoordinate, translation: Any) -> None:
+        def drive(one: OpensimCoordinate, translation: NeutralTranslation) -> None:
             law, m = one.law, translation.mechanism
             assert law is not None
             name, joint = translation.closure_name(f"law of {one.name}"), translation.joint_name(one.name)

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from whippletree.files.usd_values import number, quaternion, vector, word
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
+
+if TYPE_CHECKING:
+    from pxr import Usd
 
 __all__ = ["read_usd"]
 
@@ -174,7 +177,7 @@ class _UsdReading:
 
     # ------------------------------------------------------------------ bodies
 
-    def _body(self, prim: Any) -> None:
+    def _body(self, prim: Usd.Prim) -> None:
         name = self._names[str(prim.GetPath())]
         pose, scale = self._pose(prim)
         try:
@@ -194,7 +197,7 @@ class _UsdReading:
         for _ in colliders(prim, self._physics):
             self._m.remarks.no_contact()
 
-    def _properties(self, prim: Any, name: str, pose: Placement, scale: np.ndarray) -> MassProperties:
+    def _properties(self, prim: Usd.Prim, name: str, pose: Placement, scale: np.ndarray) -> MassProperties:
         """Return mass and inertia of a body: those it says, or for what it does not say those of its colliders."""
         api = self._physics.MassAPI(prim)
         mass = number(api.GetMassAttr(), 0.0) * self._mass
@@ -214,7 +217,7 @@ class _UsdReading:
             self._m.remarks.add("not understood", text)
         return found
 
-    def _from_colliders(self, prim: Any, name: str, pose: Placement, given: float) -> MassProperties:
+    def _from_colliders(self, prim: Usd.Prim, name: str, pose: Placement, given: float) -> MassProperties:
         density = given * self._mass / self._length**3 if given > 0.0 else _DENSITY
         total = MassProperties()
         for one in colliders(prim, self._physics):
@@ -233,7 +236,7 @@ class _UsdReading:
             )
         return total
 
-    def _looks(self, prim: Any, pose: Placement) -> Iterator[Shape]:
+    def _looks(self, prim: Usd.Prim, pose: Placement) -> Iterator[Shape]:
         """Yield the shapes of a body for pictures; meshes are within the stage, and are not drawn."""
         for one in colliders(prim, self._physics):
             at, scale = self._pose(one)
@@ -241,7 +244,7 @@ class _UsdReading:
             if shape is not None:
                 yield shape
 
-    def _pose(self, prim: Any) -> tuple[Placement, np.ndarray]:
+    def _pose(self, prim: Usd.Prim) -> tuple[Placement, np.ndarray]:
         """Return the pose of a prim in the world, and its scale."""
         matrix = np.array(self._cache.GetLocalToWorldTransform(prim), dtype=float).T
         scale = np.linalg.norm(matrix[:3, :3], axis=0)
@@ -255,7 +258,7 @@ class _UsdReading:
 
     # ------------------------------------------------------------------ joints
 
-    def _joint(self, prim: Any, names: list[str]) -> None:
+    def _joint(self, prim: Usd.Prim, names: list[str]) -> None:
         name = prim.GetName() if names.count(prim.GetName()) == 1 else str(prim.GetPath()).lstrip("/")
         kind = _KINDS.get(prim.GetTypeName())
         if kind is None:
@@ -283,7 +286,7 @@ class _UsdReading:
         self._unread(prim, _OF_JOINT, "a joint")
         self._m.joints[name] = use
 
-    def _unread(self, prim: Any, known: Sequence[str], what: str) -> None:
+    def _unread(self, prim: Usd.Prim, known: Sequence[str], what: str) -> None:
         """Remark attributes that a prim says and that are not read; those of geometry are for pictures."""
         for attribute in prim.GetAuthoredAttributes():
             name = attribute.GetName()
@@ -302,7 +305,7 @@ class _UsdReading:
             raise self._error(f"joint {quoted(name)} is on {targets[0]}, which is not there")
         return WORLD if found is None else found
 
-    def _axis(self, prim: Any) -> str:
+    def _axis(self, prim: Usd.Prim) -> str:
         return word(prim.GetAttribute("physics:axis"), tuple(_AXES), "X")
 
     def _start(self, use: NeutralJoint) -> None:
@@ -312,7 +315,7 @@ class _UsdReading:
         if start:
             self._m.guess[use.name] = start[0] if len(start) == 1 else start
 
-    def _gains(self, prim: Any, use: NeutralJoint) -> None:
+    def _gains(self, prim: Usd.Prim, use: NeutralJoint) -> None:
         """Read the range and the drive of a joint with one coordinate."""
         if use.joint.nv != 1:
             return

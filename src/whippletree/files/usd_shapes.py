@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from whippletree.files.neutral_model import Remarks
 from whippletree.files.shape_inertias import scaled_to_mass, shape_properties
 from whippletree.files.usd_values import number, word
 from whippletree.spatial.placement import Placement
+
+if TYPE_CHECKING:
+    from pxr import Usd
 
 __all__ = ["collider_properties", "collider_shape", "colliders"]
 
@@ -39,7 +42,7 @@ def colliders(body: Any, physics: Any) -> Iterator[Any]:
         waiting.extend(reversed(prim.GetChildren()))
 
 
-def collider_shape(prim: Any, pose: Placement, scale: Array, length: float) -> Shape | None:
+def collider_shape(prim: Usd.Prim, pose: Placement, scale: Array, length: float) -> Shape | None:
     """Return the shape of a prim in metres, None for a mesh and for what is not known here.
 
     `pose` and `scale` place it on its body; a ball or a cylinder must not be stretched more one way than another.
@@ -62,7 +65,13 @@ def collider_shape(prim: Any, pose: Placement, scale: Array, length: float) -> S
 
 
 def collider_properties(
-    prim: Any, physics: Any, pose: Placement, scale: Array, units: tuple[float, float], density: float, remarks: Remarks
+    prim: Usd.Prim,
+    physics: Any,
+    pose: Placement,
+    scale: Array,
+    units: tuple[float, float],
+    density: float,
+    remarks: Remarks,
 ) -> MassProperties:
     """Return the mass properties of a collider on its body: by its own mass, its own density, or the body's density.
 
@@ -87,7 +96,7 @@ def collider_properties(
     return scaled_to_mass(whole, given * mass_unit) if given > 0.0 else whole
 
 
-def _triangles(prim: Any) -> Array:
+def _triangles(prim: Usd.Prim) -> Array:
     """Return the faces of a mesh as triangles; those with more corners are fans."""
     values = [prim.GetAttribute(key).Get() for key in ("points", "faceVertexCounts", "faceVertexIndices")]
     try:

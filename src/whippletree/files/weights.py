@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from whippletree.elements.bodies import MassProperties
+
+if TYPE_CHECKING:
+    from whippletree.files.neutral_translation import NeutralTranslation
 
 __all__ = ["Weightless"]
 
@@ -15,7 +18,7 @@ class Weightless:
     def __init__(self, link: str, properties: MassProperties, share: float = 1.0) -> None:
         self._link, self._properties, self._share = link, properties, share
 
-    def __call__(self, translation: Any) -> None:
+    def __call__(self, translation: NeutralTranslation) -> None:
         """Add the force."""
         mechanism, mass = translation.mechanism, self._properties.mass
         force = tuple(-self._share * mass * g for g in mechanism.gravity)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from whippletree.results.output_files import new_file, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from whippletree.kinematics.joint_sweeps import JointSweep
@@ -117,7 +118,7 @@ def plotted(sweep: JointSweep, what: tuple[object, ...], more: object, path: obj
     return figure
 
 
-def _draw(axes: Any, sweep: JointSweep, unit: str, group: Columns) -> None:
+def _draw(axes: Axes, sweep: JointSweep, unit: str, group: Columns) -> None:
     """Draw the curves of one unit, and lines where singular positions are."""
     for label, values in group:
         axes.plot(sweep.values, values, label=label.text, marker="o" if len(sweep) < 3 else None, linewidth=1.4)

@@ -44,6 +44,7 @@ from whippletree.system.source import source_key
 
 if TYPE_CHECKING:
     from whippletree.natural.natural_loops import NaturalLoops
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["LARGE", "NaturalCoordinates", "NaturalPart", "natural_coordinates"]
 
@@ -258,11 +259,11 @@ class NaturalCoordinates:
 
     # ------------------------------------------------------------------ conversions
 
-    def coordinates(self, q: Any, *, parameters: Any = None) -> Array:
+    def coordinates(self, q: Any, *, parameters: ParameterValues = None) -> Array:
         """Return x (n) of a configuration, or (k, n) of several."""
         return self.state(q, np.zeros((*np.shape(q)[:-1], self.system.nv)), parameters=parameters)[0]
 
-    def state(self, q: Any, v: Any, *, parameters: Any = None) -> tuple[Array, Array]:
+    def state(self, q: Any, v: Any, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return x and x' (n) of a state in joint coordinates, or (k, n) of several.
 
         `parameters` are as described unless given, here and in all that follows.
@@ -277,7 +278,7 @@ class NaturalCoordinates:
         return both[..., : self.n_coordinates], both[..., self.n_coordinates :]
 
     def joint_state(
-        self, x: Any, rates: Any = None, *, near: Any = None, parameters: Any = None
+        self, x: Any, rates: Any = None, *, near: Any = None, parameters: ParameterValues = None
     ) -> tuple[Array, Array]:
         """Return q and v that belong to natural coordinates and velocities, bodies fitted to rigid ones.
 
@@ -303,7 +304,7 @@ class NaturalCoordinates:
         start = self.system.q0 if near is None else self._rows(near, "near", self.system.nq)
         return self.fit(x, rates, start, parameters=parameters)
 
-    def fit(self, x: Array, rates: Array, near: Array, *, parameters: Any = None) -> tuple[Array, Array]:
+    def fit(self, x: Array, rates: Array, near: Array, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return the joint coordinates and velocities nearest to natural ones, however far off these are."""
         nq = self.system.nq
         q = np.broadcast_to(near, (*x.shape[:-1], nq)).copy()
@@ -315,11 +316,11 @@ class NaturalCoordinates:
                 break
         return q, v
 
-    def residual(self, x: Any, *, parameters: Any = None) -> Array:
+    def residual(self, x: Any, *, parameters: ParameterValues = None) -> Array:
         """Return the residuals Phi(x) of the conditions (m) at t = 0, or (k, m)."""
         return self._run(self._residual, self._rows(x, "x", self.n_coordinates), parameters=parameters)
 
-    def jacobian(self, x: Any, *, parameters: Any = None) -> Array:
+    def jacobian(self, x: Any, *, parameters: ParameterValues = None) -> Array:
         """Return Phi_x (m, n)."""
         x = self._rows(x, "x", self.n_coordinates)
         conditions = self.symbolic_conditions
@@ -449,7 +450,7 @@ class NaturalCoordinates:
         phi = ca.substitute(conditions.phi, conditions.t, ca.SX(0))
         return self.kernel("conditions", {"x": conditions.x}, self.n_conditions, lambda: phi)
 
-    def _run(self, kernel: Kernel, *inputs: Array, parameters: Any) -> Array:
+    def _run(self, kernel: Kernel, *inputs: Array, parameters: ParameterValues) -> Array:
         """Evaluate a kernel for one state, or for rows of states."""
         rows = max((a.shape[0] for a in inputs if a.ndim > 1), default=0)
         more: list[Array | None] = list(self.parameter_values(parameters))

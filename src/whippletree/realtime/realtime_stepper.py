@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -31,6 +31,9 @@ from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
 from whippletree.system.input_reader import as_array
 from whippletree.system.source import source_key
+
+if TYPE_CHECKING:
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["RealtimeStepper", "realtime"]
 
@@ -62,7 +65,7 @@ def realtime(
     v: Any = None,
     z: Any = None,
     t: float = 0.0,
-    parameters: Any = None,
+    parameters: ParameterValues = None,
     alpha: Any = None,
     mu: Any = None,
     projections: bool = False,
@@ -155,7 +158,9 @@ class RealtimeStepper:
 
     # ------------------------------------------------------------------ state
 
-    def reset(self, q: Any = None, v: Any = None, z: Any = None, t: float = 0.0, parameters: Any = None) -> None:
+    def reset(
+        self, q: Any = None, v: Any = None, z: Any = None, t: float = 0.0, parameters: ParameterValues = None
+    ) -> None:
         """Go on from another state: as a simulation starts, where the system was assembled unless given.
 
         >>> from whippletree.system.example_systems import pendulum

@@ -13,6 +13,7 @@ from whippletree.results.output_files import new_file
 from whippletree.results.plot_files import new_figure, write_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from whippletree.results.trajectory import Trajectory
@@ -110,7 +111,7 @@ def _figure(heights: list[float], place: Path | None) -> Figure:
     return figure
 
 
-def _draw(axes: Any, run: Trajectory, diagram: _Diagram) -> None:
+def _draw(axes: Axes, run: Trajectory, diagram: _Diagram) -> None:
     """Draw the curves of one unit, and where the events were; the legend stands beside the diagram."""
     few, curves = len(run) <= 2, diagram.curves
     for k, (text, values) in enumerate(curves):

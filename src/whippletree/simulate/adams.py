@@ -18,7 +18,6 @@ Phi.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -141,7 +140,7 @@ work_at = cast_to(AdamsWork)
 
 
 @bare
-def _derivatives(b: Any, run: Any, a: Any, t: float, Y: Any) -> int:
+def _derivatives(b: KernelBuffers, run: RunState, a: AdamsWork, t: float, Y: Numbers) -> int:
     """Evaluate the derivatives F of Y; say whether they are to be trusted."""
     not_inlined()
     nq, nv, F, y, k = b.q.size, b.v.size, a.F, a.stage, a.k
@@ -162,7 +161,7 @@ def _derivatives(b: Any, run: Any, a: Any, t: float, Y: Any) -> int:
 
 
 @bare
-def _coefficients(h: float, t: float, past: Any, k: int, g: Any, beta: Any, c: Any) -> None:
+def _coefficients(h: float, t: float, past: Numbers, k: int, g: Numbers, beta: Numbers, c: Numbers) -> None:
     """Put g_j (5.10) and beta_j (5.9) for a step from t, the times of the points before it being known."""
     not_inlined()
     for m in range(k + 2):
@@ -181,7 +180,9 @@ def _coefficients(h: float, t: float, past: Any, k: int, g: Any, beta: Any, c: A
 
 
 @bare
-def _size(x: Any, at: int, Y: Any, new: Any, sizes: Any, nq: int, factor: float, tolerance: float) -> float:
+def _size(
+    x: Numbers, at: int, Y: Numbers, new: Numbers, sizes: Numbers, nq: int, factor: float, tolerance: float
+) -> float:
     """Return the size of an error as a share of the tolerance: a mean over all but the work, which is often zero."""
     not_inlined()
     total = 0.0
@@ -194,7 +195,7 @@ def _size(x: Any, at: int, Y: Any, new: Any, sizes: Any, nq: int, factor: float,
 
 
 @inner
-def _polynomial(a: Any, t: float, h: float) -> Any:
+def _polynomial(a: AdamsWork, t: float, h: float) -> NumberTable:
     """Return the corrector within the step, as a polynomial in the share of it: it meets both ends."""
     not_inlined()
     past, k, Y = a.memory, int(a.memory[_ORDER]), a.Y
@@ -215,7 +216,9 @@ def _polynomial(a: Any, t: float, h: float) -> Any:
 
 
 @bare
-def _begin(b: Any, run: Any, a: Any, t: float, tolerance: float, smallest: float) -> tuple[int, float]:
+def _begin(
+    b: KernelBuffers, run: RunState, a: AdamsWork, t: float, tolerance: float, smallest: float
+) -> tuple[int, float]:
     """Begin with order one; say whether the start is to be trusted, and return a step that is small enough for it."""
     not_inlined()
     past, N = a.memory, a.F.size
@@ -237,7 +240,7 @@ def _begin(b: Any, run: Any, a: Any, t: float, tolerance: float, smallest: float
 
 
 @bare
-def _predict(a: Any, t: float, h: float) -> None:
+def _predict(a: AdamsWork, t: float, h: float) -> None:
     """Predict Y at the end of a step, and keep the factors of that."""
     not_inlined()
     past, N, k = a.memory, a.F.size, int(a.memory[_ORDER])
@@ -252,7 +255,7 @@ def _predict(a: Any, t: float, h: float) -> None:
 
 
 @bare
-def _correct(a: Any, h: float, nq: int, tolerance: float) -> None:
+def _correct(a: AdamsWork, h: float, nq: int, tolerance: float) -> None:
     """Correct Y by the derivatives at the predicted one, and find the errors of this order and of those below."""
     not_inlined()
     N, k, g, last, errors = a.F.size, int(a.memory[_ORDER]), a.g, a.last, a.errors
@@ -271,7 +274,7 @@ def _correct(a: Any, h: float, nq: int, tolerance: float) -> None:
 
 
 @inner
-def _over_singular(b: Any, run: Any, a: Any, t: float, h: float) -> bool:
+def _over_singular(b: KernelBuffers, run: RunState, a: AdamsWork, t: float, h: float) -> bool:
     """Tell whether a step, whose end is just evaluated, goes over a singular position of the mechanism."""
     not_inlined()
     if not pivots_changed_sign(b, run):
@@ -284,7 +287,7 @@ def _over_singular(b: Any, run: Any, a: Any, t: float, h: float) -> bool:
 
 @inner
 def _attempt(
-    b: Any, run: Any, a: Any, t: float, h: float, tolerance: float, smallest: float, last: float
+    b: KernelBuffers, run: RunState, a: AdamsWork, t: float, h: float, tolerance: float, smallest: float, last: float
 ) -> tuple[int, float, int]:
     """Predict and correct, smaller and of lower order until it is good; return a status, the size, and the refusals."""
     not_inlined()
@@ -354,7 +357,17 @@ def adams_step(
 
 
 @inner
-def _arrive(b: Any, run: Any, w: Any, a: Any, t: float, h: float, smallest: float, until: Any, rows: Any) -> int:
+def _arrive(
+    b: KernelBuffers,
+    run: RunState,
+    w: EventWatch,
+    a: AdamsWork,
+    t: float,
+    h: float,
+    smallest: float,
+    until: Numbers,
+    rows: NumberTable,
+) -> int:
     """Close the end of a step and deliver it; a step whose end cannot be closed is tried again, smaller."""
     not_inlined()
     past, new, P = a.memory, a.new, np.empty((0, a.new.size))
@@ -379,7 +392,9 @@ def _arrive(b: Any, run: Any, w: Any, a: Any, t: float, h: float, smallest: floa
 
 
 @inner
-def _renew(b: Any, run: Any, w: Any, a: Any, t: float, h: float, whole: float, tolerance: float) -> int:
+def _renew(
+    b: KernelBuffers, run: RunState, w: EventWatch, a: AdamsWork, t: float, h: float, whole: float, tolerance: float
+) -> int:
     """Evaluate the end of a step, log a singular position that it went over, and take it into the history."""
     not_inlined()
     past, end = a.memory, run.times[TIME]
@@ -412,7 +427,7 @@ def adams_look_back(s: StepperCode, b: KernelBuffers, run: RunState) -> None:
 
 
 @bare
-def _next_step(a: Any, h: float, end: float, nq: int, tolerance: float) -> float:
+def _next_step(a: AdamsWork, h: float, end: float, nq: int, tolerance: float) -> float:
     """Take the new point into the history, choose the next order, and return the next step."""
     not_inlined()
     past, N, k = a.memory, a.F.size, int(a.memory[_ORDER])

@@ -16,12 +16,13 @@ order of eighteen; a gap that is wider makes them count more, because the polyno
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.native_functions import inner
+from whippletree.simulate.native_structs import Numbers, NumberTable
 
 __all__ = ["RULE", "CollocationRule", "first_guess", "integrals_to", "interpolate", "iterate", "resample"]
 
@@ -64,7 +65,7 @@ _GAUSS = np.array(np.polynomial.legendre.leggauss(_HALF + 1)) / 2 + np.array([[0
 
 
 @inner
-def first_guess(rule: Any, h: float, k: Any, nv: int, j: int, Y: Any) -> None:
+def first_guess(rule: CollocationRule, h: float, k: NumberTable, nv: int, j: int, Y: NumberTable) -> None:
     """Begin with a state that goes on from the node before as straight as accelerations do."""
     span = (rule.c[j] - rule.c[j - 1]) * h
     back = (rule.c[j - 1] - rule.c[j - 2]) * h if j > 1 else np.inf
@@ -78,7 +79,9 @@ def first_guess(rule: Any, h: float, k: Any, nv: int, j: int, Y: Any) -> None:
 
 
 @inner
-def iterate(rule: Any, h: float, y: Any, k: Any, size: Any, before: Any, Y: Any) -> float:
+def iterate(
+    rule: CollocationRule, h: float, y: Numbers, k: NumberTable, size: Numbers, before: NumberTable, Y: NumberTable
+) -> float:
     """Take the states at the nodes from the rates there; return the largest change, in units of `size`.
 
     `before` are the integrals up to where the state is y (see `integrals_to`).
@@ -96,7 +99,7 @@ def iterate(rule: Any, h: float, y: Any, k: Any, size: Any, before: Any, Y: Any)
 
 
 @inner
-def integrals_to(rule: Any, share: float, integrals: Any) -> None:
+def integrals_to(rule: CollocationRule, share: float, integrals: Numbers) -> None:
     """Put the integrals, up to a share of the step, of the polynomials that are one at one of the nodes."""
     count = rule.c.size
     values = np.empty(count)
@@ -113,7 +116,7 @@ def integrals_to(rule: Any, share: float, integrals: Any) -> None:
 
 
 @inner
-def resample(rule: Any, start: float, part: float, Y: Any, here: Any) -> None:
+def resample(rule: CollocationRule, start: float, part: float, Y: NumberTable, here: Numbers) -> None:
     """Replace the states at the nodes by those at the same shares of a part of the step."""
     states = np.empty(Y.shape)
     for j in range(rule.c.size):
@@ -126,7 +129,7 @@ def resample(rule: Any, start: float, part: float, Y: Any, here: Any) -> None:
 
 
 @inner
-def interpolate(rule: Any, share: float, Y: Any, here: Any) -> None:
+def interpolate(rule: CollocationRule, share: float, Y: NumberTable, here: Numbers) -> None:
     """Interpolate the states at the nodes."""
     total = 0.0
     for n in range(here.size):

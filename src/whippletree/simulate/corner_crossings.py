@@ -9,8 +9,6 @@ step of the size `HOP` leads across. So methods keep their order, and what is na
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whippletree.simulate.kernel_calls import ZERO, KernelBuffers, copy, not_inlined
@@ -27,6 +25,7 @@ from whippletree.simulate.run_state import (
     RESUMED_STEP,
     STOP_AT,
     TIME,
+    RunState,
 )
 from whippletree.simulate.run_tolerances import (
     CORNER_HOP_GROWTH,
@@ -59,7 +58,7 @@ corners_at = cast_to(CornerWatch)
 
 
 @bare
-def at_corner(run: Any) -> bool:
+def at_corner(run: RunState) -> bool:
     """Tell whether the last step has come to a corner in time, or went across another."""
     t = run.times[TIME]
     return bool(run.flags[AT_CORNER] or t + TIME_ROUNDING * abs(t) >= run.times[STOP_AT])
@@ -75,7 +74,17 @@ def _side(value: float, whole: int) -> float:
 
 @inner
 def _located(
-    b: Any, c: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, side: float, low: float, high: float
+    b: KernelBuffers,
+    c: CornerWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    row: Numbers,
+    i: int,
+    side: float,
+    low: float,
+    high: float,
 ) -> float:
     """Return where expression i has just left its side, between a share where it has not and one where it has."""
     not_inlined()
@@ -143,7 +152,7 @@ def first_corner(
 
 
 @bare
-def _nearest(G: Any, k: int, i: int) -> bool:
+def _nearest(G: NumberTable, k: int, i: int) -> bool:
     """Tell whether a value is nearer to zero than its neighbours, all on the same side."""
     before, value, after = G[k - 1, i], G[k, i], G[k + 1, i]
     same = (value > 0 and before > 0 and after > 0) or (value < 0 and before < 0 and after < 0)
@@ -151,7 +160,17 @@ def _nearest(G: Any, k: int, i: int) -> bool:
 
 
 @inner
-def _earlier(b: Any, c: Any, P: Any, t: float, h: float, q: Any, row: Any, side: Any, s: float) -> bool:
+def _earlier(
+    b: KernelBuffers,
+    c: CornerWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    row: Numbers,
+    side: Numbers,
+    s: float,
+) -> bool:
     """Tell whether another expression has left its side at a share too; its number is then the last."""
     not_inlined()
     sample(b, c, P, t, h, s, q, ZERO, row)
@@ -164,7 +183,9 @@ def _earlier(b: Any, c: Any, P: Any, t: float, h: float, q: Any, row: Any, side:
 
 
 @bare
-def step_again(b: Any, run: Any, w: Any, P: Any, t: float, h: float, q: Any, end: Any) -> bool:
+def step_again(
+    b: KernelBuffers, run: RunState, w: EventWatch, P: NumberTable, t: float, h: float, q: Numbers, end: Numbers
+) -> bool:
     """Tell whether a step goes over a corner and is to be taken again; its size is then `CUT_STEP`."""
     times = run.times
     s = first_corner(b, w, P, t, h, q, end)
@@ -184,7 +205,7 @@ def step_again(b: Any, run: Any, w: Any, P: Any, t: float, h: float, q: Any, end
 
 
 @bare
-def shorten_for_corner(run: Any, to_corner: float, t: float, h: float) -> None:
+def shorten_for_corner(run: RunState, to_corner: float, t: float, h: float) -> None:
     """Let a step of size h be taken again, up to a corner so far ahead."""
     times = run.times
     if times[HOP] == 0.0:

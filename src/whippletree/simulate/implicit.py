@@ -11,7 +11,6 @@ or resumed goes on with the same bits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -109,7 +108,16 @@ work_at = cast_to(ImplicitWork)
 
 @bare
 def _estimate(
-    method: Any, h: float, last: float, y: Any, new: Any, k0: Any, k1: Any, older: Any, scale: Any, tolerance: float
+    method: Numbers,
+    h: float,
+    last: float,
+    y: Numbers,
+    new: Numbers,
+    k0: Numbers,
+    k1: Numbers,
+    older: Numbers,
+    scale: Numbers,
+    tolerance: float,
 ) -> float:
     """Return the error of a step as a share of the tolerance, from accelerations at its ends and a step before."""
     not_inlined()
@@ -131,7 +139,17 @@ def _estimate(
 
 
 @inner
-def _step(b: Any, n: Any, run: Any, past: Any, t: float, h: float, k0: Any, moved: Any, new: Any) -> int:
+def _step(
+    b: KernelBuffers,
+    n: Newton,
+    run: RunState,
+    past: Numbers,
+    t: float,
+    h: float,
+    k0: Numbers,
+    moved: Numbers,
+    new: Numbers,
+) -> int:
     """Take one step; leave its end in `moved` and `new`, and the rates in `past`'s place for them."""
     not_inlined()
     flags, method = run.flags, n.coefficients
@@ -178,7 +196,7 @@ def _step(b: Any, n: Any, run: Any, past: Any, t: float, h: float, k0: Any, move
 
 
 @inner
-def _finish(b: Any, t: float, q: Any, new: Any, k: Any, flags: Any) -> int:
+def _finish(b: KernelBuffers, t: float, q: Numbers, new: Numbers, k: Numbers, flags: Words) -> int:
     """Evaluate the rates at a state that was reached; say whether they are to be trusted."""
     not_inlined()
     copy(b.q, ZERO, q, ZERO, b.q.size)
@@ -192,7 +210,7 @@ def _finish(b: Any, t: float, q: Any, new: Any, k: Any, flags: Any) -> int:
 
 @inner
 def _attempt(
-    b: Any, n: Any, run: Any, a: Any, t: float, h: float, tolerance: float, smallest: float
+    b: KernelBuffers, n: Newton, run: RunState, a: ImplicitWork, t: float, h: float, tolerance: float, smallest: float
 ) -> tuple[int, float, float, int]:
     """Take a step, again and smaller until it is good; return a status, the size, the error, and the refusals."""
     not_inlined()
@@ -228,7 +246,7 @@ def _attempt(
 
 
 @bare
-def _unsettled(a: Any, run: Any, h: float, nv: int) -> bool:
+def _unsettled(a: ImplicitWork, run: RunState, h: float, nv: int) -> bool:
     """Tell whether the accelerations of a step's end are not those of its state: it is on both sides of a corner."""
     off = 0.0
     for i in range(nv):

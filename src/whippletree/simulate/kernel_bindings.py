@@ -123,7 +123,7 @@ class KernelBindings:
         own = {"kernels": self._kernels, "quaternions": self.quaternions}
         made = KernelBuffers(
             *(
-                address(name) if kind == "Address" else own.get(name, self._arrays.get(name))
+                address(name) if kind == "Address" else own[name] if name in own else self._arrays[name]
                 for name, kind in KernelBuffers.fields.items()
             )
         )

@@ -106,14 +106,14 @@ def not_inlined() -> None:
 
 
 @bare
-def copy(target: Any, start: int, source: Any, begin: int, count: int) -> None:
+def copy(target: Numbers, start: int, source: Numbers, begin: int, count: int) -> None:
     """Copy numbers; loops compile several times as fast as slices."""
     for i in range(count):
         target[start + i] = source[begin + i]
 
 
 @bare
-def displace(b: Any, y: Any, nv: int, du: Any) -> None:
+def displace(b: KernelBuffers, y: Numbers, nv: int, du: Numbers) -> None:
     """Put the configuration q + u into `here`, and the rate of u into `du`."""
     if b.quaternions.size:
         copy(b.u, ZERO, y, ZERO, nv)
@@ -129,7 +129,7 @@ def displace(b: Any, y: Any, nv: int, du: Any) -> None:
 
 
 @bare
-def largest_velocity(v: Any, at: int, scale: Any) -> float:
+def largest_velocity(v: Numbers, at: int, scale: Numbers) -> float:
     """Return the largest velocity, in radians or characteristic lengths."""
     largest = 0.0
     for i in range(scale.size):
@@ -138,13 +138,13 @@ def largest_velocity(v: Any, at: int, scale: Any) -> float:
 
 
 @bare
-def longest_step(v: Any, at: int, scale: Any) -> float:
+def longest_step(v: Numbers, at: int, scale: Numbers) -> float:
     """Return the longest step of a mechanism with loops: in a longer one signs of pivots might change twice."""
     return float(LONGEST_TURN / max(largest_velocity(v, at, scale), 1e-300))
 
 
 @bare
-def normalize(b: Any, q: Any, at: int) -> None:
+def normalize(b: KernelBuffers, q: Numbers, at: int) -> None:
     """Take out of quaternions what rounding has put in."""
     for n in range(b.quaternions.size):
         start = at + b.quaternions[n]
@@ -156,7 +156,7 @@ def normalize(b: Any, q: Any, at: int) -> None:
 
 
 @bare
-def _speed(v: Any, at: int, nv: int) -> float:
+def _speed(v: Numbers, at: int, nv: int) -> float:
     """Return what the square of a slip is measured by."""
     speed = 1.0
     for i in range(at, at + nv):
@@ -205,21 +205,21 @@ def close_loops(b: KernelBuffers, t: float, q: Numbers, at_q: int, v: Numbers, a
 
 
 @bare
-def regularity(b: Any) -> float:
+def regularity(b: KernelBuffers) -> float:
     """Return how regular the closures are at the state in the buffers: zero at a singular position, one elsewhere."""
     call(b.kernels[PROJECT])
     return float(b.projected[2 * b.v.size + 2])
 
 
 @bare
-def coordinates_to_blame(b: Any, share: float) -> bool:
+def coordinates_to_blame(b: KernelBuffers, share: float) -> bool:
     """Tell whether a small share of a pivot at the state in the buffers is that of the choice of coordinates alone."""
     regular = regularity(b)
     return bool(regular > CLEARLY_REGULAR and abs(share) < COORDINATES_TO_BLAME * regular)
 
 
 @bare
-def nearly_closed(b: Any, t: float, row: Any) -> bool:
+def nearly_closed(b: KernelBuffers, t: float, row: Numbers) -> bool:
     """Tell whether a state is as good as on the closures: next to a singular position it is not improved by them."""
     nq, nv = b.q.size, b.v.size
     b.t[0] = t

@@ -8,14 +8,12 @@ derivative. It is made at the beginning of a step, and again whenever convergenc
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from whippletree.simulate.kernel_calls import ZERO, call, copy, displace, not_inlined
+from whippletree.simulate.kernel_calls import ZERO, KernelBuffers, call, copy, displace, not_inlined
 from whippletree.simulate.native_functions import bare, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, WordTable
-from whippletree.simulate.run_state import EVALUATIONS
+from whippletree.simulate.run_state import EVALUATIONS, RunState
 from whippletree.simulate.run_tolerances import (
     DAMPED_ITERATIONS,
     NEWTON_CONVERGED,
@@ -59,7 +57,7 @@ class Newton(NativeStruct):
 
 
 @bare
-def _factor(n: Any) -> bool:
+def _factor(n: Newton) -> bool:
     """Factor the matrix with row pivots, rows scaled to one; tell whether it is regular."""
     not_inlined()
     size = n.kinds.size
@@ -94,7 +92,7 @@ def _factor(n: Any) -> bool:
 
 
 @bare
-def _solve(n: Any, right: Any, x: Any) -> None:
+def _solve(n: Newton, right: Numbers, x: Numbers) -> None:
     """Solve with the factors."""
     not_inlined()
     size, A = n.kinds.size, n.factors
@@ -113,14 +111,16 @@ def _solve(n: Any, right: Any, x: Any) -> None:
 
 
 @bare
-def average(method: Any, a1: float, a0: float, A0: float) -> float:
+def average(method: Numbers, a1: float, a0: float, A0: float) -> float:
     """Return A1."""
     am, af = method[0], method[1]
     return float(((1.0 - af) * a1 + af * a0 - am * A0) / (1.0 - am))
 
 
 @bare
-def _forecast(b: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mean: Any, new: Any) -> None:
+def _forecast(
+    b: KernelBuffers, method: Numbers, h: float, y: Numbers, rates: Numbers, start: Numbers, mean: Numbers, new: Numbers
+) -> None:
     """Put the displacements, velocities and states that these rates at the end of a step lead to into `new`."""
     not_inlined()
     nv, nz = b.v.size, b.z.size
@@ -133,7 +133,7 @@ def _forecast(b: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mea
 
 
 @inner
-def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any) -> None:
+def _move(b: KernelBuffers, n: Newton, cu: float, cv: float, none: Numbers, new: Numbers, rates: Numbers) -> None:
     """Follow from displacements and states to velocities and rates, and put all into the kernels' arrays.
 
     `none` is where the step leads if the rates at its end are zero. Displacements are what is solved for: where springs
@@ -154,7 +154,7 @@ def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any)
 
 
 @bare
-def _apply(b: Any, n: Any, cu: float, cv: float, part: float, x: Any, new: Any) -> None:
+def _apply(b: KernelBuffers, n: Newton, cu: float, cv: float, part: float, x: Numbers, new: Numbers) -> None:
     """Make a part of a correction."""
     not_inlined()
     nv, nm = b.v.size, n.multipliers.size
@@ -168,7 +168,7 @@ def _apply(b: Any, n: Any, cu: float, cv: float, part: float, x: Any, new: Any) 
 
 
 @bare
-def _right_side(n: Any, cu: float, cv: float, rates: Any, right: Any) -> None:
+def _right_side(n: Newton, cu: float, cv: float, rates: Numbers, right: Numbers) -> None:
     """Put the residual, each row in the units of its unknowns, into `right`."""
     not_inlined()
     nm = n.multipliers.size
@@ -185,7 +185,7 @@ def _right_side(n: Any, cu: float, cv: float, rates: Any, right: Any) -> None:
 
 
 @bare
-def _largest_move(b: Any, n: Any, cu: float, cv: float, scale: Any, x: Any) -> tuple[float, int]:
+def _largest_move(b: KernelBuffers, n: Newton, cu: float, cv: float, scale: Numbers, x: Numbers) -> tuple[float, int]:
     """Return by how much a correction moves the mechanism, and which freedom most; minus one if it is zero."""
     not_inlined()
     nv, nm, size_of, worst = b.v.size, n.multipliers.size, 0.0, -1
@@ -204,15 +204,15 @@ def _largest_move(b: Any, n: Any, cu: float, cv: float, scale: Any, x: Any) -> t
 
 @inner
 def iterate_newton(
-    b: Any,
-    n: Any,
+    b: KernelBuffers,
+    n: Newton,
     h: float,
     t: float,
-    start: Any,
-    mean: Any,
-    rates: Any,
-    new: Any,
-    run: Any,
+    start: Numbers,
+    mean: Numbers,
+    rates: Numbers,
+    new: Numbers,
+    run: RunState,
     go_on: bool,
     damped: bool,
 ) -> int:
@@ -279,7 +279,7 @@ def iterate_newton(
 
 
 @inner
-def put_on_closures(b: Any, n: Any, t: float, q: Any, v: Any, at: int) -> bool:
+def put_on_closures(b: KernelBuffers, n: Newton, t: float, q: Numbers, v: Numbers, at: int) -> bool:
     """Put velocities on the closures at a configuration, with least kinetic energy of the change."""
     not_inlined()
     nq, nv, nm = b.q.size, b.v.size, n.multipliers.size

@@ -16,7 +16,7 @@ from whippletree.system import System
 __all__ = ["KINDS", "duration_of", "finite", "increasing", "positive", "value_index"]
 
 
-def finite(value: Any, what: str) -> float:
+def finite(value: object, what: str) -> float:
     """Return a finite number.
 
     >>> finite(2, "t0")
@@ -28,7 +28,7 @@ def finite(value: Any, what: str) -> float:
         raise StateError(str(error)) from None
 
 
-def increasing(times: Any, what: str) -> Array:
+def increasing(times: object, what: str) -> Array:
     """Return times that do not go back as an array.
 
     >>> increasing([0, 1], "times")
@@ -44,7 +44,7 @@ def increasing(times: Any, what: str) -> Array:
     return given
 
 
-def positive(value: Any, what: str) -> float:
+def positive(value: object, what: str) -> float:
     """Return a positive number.
 
     >>> positive(2, "step")
@@ -62,7 +62,7 @@ _SHORTEST, _LONGEST = 1e-300, 1e18
 """The times that can be asked for, in seconds: shorter ones cannot be divided, and the universe is younger."""
 
 
-def duration_of(value: Any) -> float:
+def duration_of(value: object) -> float:
     """Return a duration in seconds.
 
     >>> duration_of(2)
@@ -79,7 +79,7 @@ KINDS = ("velocity", "effort", "state", "parameter")
 """What can be set."""
 
 
-def value_index(system: System, kind: Any, name: Any, index: Any) -> int:
+def value_index(system: System, kind: object, name: object, index: object) -> int:
     """Return where something that can be set is among the numbers of its kind.
 
     >>> from whippletree.system.example_systems import pendulum

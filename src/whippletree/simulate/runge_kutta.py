@@ -15,7 +15,6 @@ closures; deliver outputs and events.
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -135,7 +134,7 @@ def runge_kutta_step(
 
 
 @inner
-def _begin(s: Any, b: Any, run: Any, a: Any) -> int:
+def _begin(s: StepperCode, b: KernelBuffers, run: RunState, a: StepWork) -> int:
     """Evaluate where a step begins, into `a.k[0]` and `a.pivots`, and look back at the last one; say how good it is."""
     not_inlined()
     first = int(evaluate_first(b, run, a.k[0]))
@@ -147,7 +146,15 @@ def _begin(s: Any, b: Any, run: Any, a: Any) -> int:
 
 @inner
 def _choose_size(
-    b: Any, run: Any, w: Any, a: Any, first: int, h: float, tolerance: float, adaptive: bool, until: Any
+    b: KernelBuffers,
+    run: RunState,
+    w: EventWatch,
+    a: StepWork,
+    first: int,
+    h: float,
+    tolerance: float,
+    adaptive: bool,
+    until: Numbers,
 ) -> tuple[int, float, bool]:
     """Choose the size of a step by what is ahead; return a status, the size, and whether it has been taken."""
     not_inlined()
@@ -237,7 +244,7 @@ def attempt_step(
 
 
 @inner
-def _over_singular(b: Any, run: Any, a: Any, h: float) -> bool:
+def _over_singular(b: KernelBuffers, run: RunState, a: StepWork, h: float) -> bool:
     """Tell whether a step to `a.new` goes over a singular position of the mechanism."""
     not_inlined()
     P = parabola(h, run.y, a.new, b.v.size)
@@ -245,7 +252,9 @@ def _over_singular(b: Any, run: Any, a: Any, h: float) -> bool:
 
 
 @bare
-def _dense_stages(b: Any, method: Any, run: Any, w: Any, a: Any, h: float, near: float, until: Any) -> int:
+def _dense_stages(
+    b: KernelBuffers, method: Method, run: RunState, w: EventWatch, a: StepWork, h: float, near: float, until: Numbers
+) -> int:
     """Evaluate the further stages of the dense output, if something is asked for within the step."""
     t, further = run.times[TIME], method.dense.shape[0] - method.b.size
     if further <= 0 or not asked_within(run, w, t, h, until):
@@ -257,7 +266,7 @@ def _dense_stages(b: Any, method: Any, run: Any, w: Any, a: Any, h: float, near:
 
 
 @inner
-def _error(b: Any, method: Any, run: Any, a: Any, h: float, tolerance: float) -> float:
+def _error(b: KernelBuffers, method: Method, run: RunState, a: StepWork, h: float, tolerance: float) -> float:
     """Return the estimated error of a step to `a.new`, of what closing its end leaves, as a share of the tolerance."""
     off = error(method, h, run.y, a.new, a.k, run.scale, tolerance)
     if run.flags[LOOPS] and not run.flags[CLOSE_STAGES] and np.isfinite(off):
@@ -267,7 +276,7 @@ def _error(b: Any, method: Any, run: Any, a: Any, h: float, tolerance: float) ->
 
 
 @bare
-def _growth(method: Any, off: float, poor: bool, shrunk: int) -> float:
+def _growth(method: Method, off: float, poor: bool, shrunk: int) -> float:
     """Return by how much the next step may be larger than one with this error."""
     grow = min(5.0, max(0.2, 0.9 * max(off, 1e-10) ** (-1.0 / method.order)))
     if poor:
@@ -292,7 +301,17 @@ def runge_kutta_look_back(s: StepperCode, b: KernelBuffers, run: RunState) -> No
 
 
 @inner
-def _locate_again(b: Any, run: Any, method: Any, t: float, h: float, q: Any, y: Any, new: Any, now: Any) -> None:
+def _locate_again(
+    b: KernelBuffers,
+    run: RunState,
+    method: Method,
+    t: float,
+    h: float,
+    q: Numbers,
+    y: Numbers,
+    new: Numbers,
+    now: Numbers,
+) -> None:
     """Take a step again, to know what was within it; if that fails, the state after it is taken for the position."""
     not_inlined()
     flags, closing, stage = run.flags, run.flags[CLOSE_STAGES], np.empty(y.size)

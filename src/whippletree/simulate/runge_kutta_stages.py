@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whippletree.simulate.kernel_calls import (
@@ -43,7 +41,7 @@ class Method(NativeStruct):
 
 
 @bare
-def _combine(y: Any, h: float, weights: Any, count: int, k: Any, result: Any) -> None:
+def _combine(y: Numbers, h: float, weights: Numbers, count: int, k: NumberTable, result: Numbers) -> None:
     """Return y and a weighted sum of the first rates, of which many weigh nothing."""
     size = y.size
     for n in range(size):
@@ -56,7 +54,9 @@ def _combine(y: Any, h: float, weights: Any, count: int, k: Any, result: Any) ->
 
 
 @bare
-def _plain_stages(b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any) -> None:
+def _plain_stages(
+    b: KernelBuffers, method: Method, begin: int, end: int, t: float, h: float, y: Numbers, k: NumberTable
+) -> None:
     """Evaluate stages where there is nothing but a tree and its joints' efforts: few loops, because they are short."""
     nv = b.v.size
     q, here, v, rates, tau = b.q, b.here, b.v, b.rates, b.tau
@@ -108,7 +108,18 @@ def stages(
 
 
 @bare
-def step(b: Any, method: Any, t: float, h: float, y: Any, k: Any, stage: Any, flags: Any, near: float, new: Any) -> int:
+def step(
+    b: KernelBuffers,
+    method: Method,
+    t: float,
+    h: float,
+    y: Numbers,
+    k: NumberTable,
+    stage: Numbers,
+    flags: Words,
+    near: float,
+    new: Numbers,
+) -> int:
     """Take a step of size h into `new`; say whether its stages are to be trusted."""
     if method.b.size == 0:
         euler(b, h, y, new, k)
@@ -119,7 +130,7 @@ def step(b: Any, method: Any, t: float, h: float, y: Any, k: Any, stage: Any, fl
 
 
 @bare
-def euler(b: Any, h: float, y: Any, new: Any, k: Any) -> None:
+def euler(b: KernelBuffers, h: float, y: Numbers, new: Numbers, k: NumberTable) -> None:
     """Take a semi-implicit Euler step: the new velocities move the configuration."""
     nv = b.v.size
     for n in range(nv, y.size):
@@ -129,7 +140,9 @@ def euler(b: Any, h: float, y: Any, new: Any, k: Any) -> None:
 
 
 @bare
-def error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance: float) -> float:
+def error(
+    method: Method, h: float, y: Numbers, new: Numbers, k: NumberTable, scale: Numbers, tolerance: float
+) -> float:
     """Return the estimated error of a step as a share of the tolerance: one is just right.
 
     Work is among what is watched: where drives give the whole motion, nothing else would be.
@@ -158,7 +171,9 @@ def error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance
 
 
 @inner
-def along_closures(b: Any, method: Any, h: float, end: float, y: Any, new: Any, k: Any, scale: Any) -> float:
+def along_closures(
+    b: KernelBuffers, method: Method, h: float, end: float, y: Numbers, new: Numbers, k: NumberTable, scale: Numbers
+) -> float:
     """Return the share of a step's estimated error that is along the closures: closing the end takes off the rest.
 
     The step begins at `b.q`. Its end and that of the method of lower order are both put on the closures, by a step of
@@ -195,7 +210,7 @@ def along_closures(b: Any, method: Any, h: float, end: float, y: Any, new: Any, 
 
 
 @bare
-def dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: Any) -> None:
+def dense(method: Method, h: float, share: float, y: Numbers, new: Numbers, k: NumberTable, here: Numbers) -> None:
     """Interpolate within a step; straight on if the method has no dense output."""
     not_inlined()
     copy(here, ZERO, y, ZERO, y.size)
@@ -211,7 +226,7 @@ def dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: A
 
 
 @inner
-def write(b: Any, t: float, q: Any, here: Any, flags: Any, row: Any) -> bool:
+def write(b: KernelBuffers, t: float, q: Numbers, here: Numbers, flags: Words, row: Numbers) -> bool:
     """Write a state that is `here` from q into a row [q, v, z, work], on the closures."""
     nq, nv = q.size, b.v.size
     copy(b.q, ZERO, q, ZERO, nq)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import AssemblyError, StateError
 from whippletree.foundation.user_frames import user_facing
@@ -43,6 +44,7 @@ from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, OutputWindow, Stepper, make_stepper
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
+from whippletree.system.evaluator import JointValues, ParameterValues
 
 __all__ = ["Simulation", "State"]
 
@@ -92,11 +94,11 @@ class Simulation:
         self,
         system: System,
         *,
-        q: Any = None,
-        v: Any = None,
-        z: Any = None,
+        q: JointValues = None,
+        v: JointValues = None,
+        z: ArrayLike | None = None,
         t: float = 0.0,
-        tau: Any = None,
+        tau: JointValues = None,
         method: str = "dopri5",
         step: float | None = None,
         tolerance: float = 1e-8,
@@ -104,8 +106,8 @@ class Simulation:
         spectral_radius: float | None = None,
         max_step: float | None = None,
         formulation: str = "auto",
-        baumgarte: Any = None,
-        parameters: Any = None,
+        baumgarte: object = None,
+        parameters: ParameterValues = None,
         on_event: Any = None,
         checked: bool = True,
     ) -> None:
@@ -144,7 +146,7 @@ class Simulation:
         self._held: tuple[float, tuple[str, ...]] = (0.0, ())  # joints whose velocities were set, and when
         self._driver = Driver(self)
 
-    def _start_configuration(self, q: Any) -> Array:
+    def _start_configuration(self, q: object) -> Array:
         """Return the configuration to start from: by default where the system was assembled, or drives have it now."""
         if q is not None:
             return system_interface.start_configuration(self.system, q, self.run_state.t, self.parameters)
@@ -152,7 +154,7 @@ class Simulation:
             return self.system.q0
         return self.system.assemble(self.system.q0, t=self.run_state.t, parameters=self.parameters)
 
-    def _start_velocities(self, v: Any) -> Array:
+    def _start_velocities(self, v: object) -> Array:
         now = self.run_state
         if v is not None:
             return system_interface.start_velocities(self.system, now.q, v, now.t, self.parameters)
@@ -208,7 +210,7 @@ class Simulation:
         return self.run_state.tau
 
     @tau.setter
-    def tau(self, tau: Any) -> None:
+    def tau(self, tau: object) -> None:
         self.run_state.tau[:] = system_interface.checked_efforts(self.system, tau)
 
     def set_value(self, kind: str, name: str, index: int, value: float) -> None:
@@ -464,7 +466,7 @@ class Simulation:
 
     # ------------------------------------------------------------------ moving on
 
-    def step(self, duration: float | None = None, tau: Any = None) -> None:
+    def step(self, duration: float | None = None, tau: JointValues = None) -> None:
         """Move on by a duration in seconds (default: one step of the fixed size), with joint efforts `tau`.
 
         >>> from whippletree.simulate.simulation import _example
@@ -528,7 +530,7 @@ class Simulation:
         """
         return self._driver.go(outputs, watch, pause, resumed=resumed)
 
-    def _asked(self, until: Any, *, resumed: bool) -> Array:
+    def _asked(self, until: object, *, resumed: bool) -> Array:
         """Return the times that outputs are asked for at."""
         times, now = increasing(until, "until"), self.run_state.t
         if times.size and not resumed and times[0] < now - 1e-12 * max(1.0, abs(now)):
@@ -556,7 +558,7 @@ class Simulation:
             raise StateError(f"step={step:g} s is lost in rounding at t = {latest:g} s: take a larger one")
 
 
-def _tolerance(value: Any) -> float:
+def _tolerance(value: object) -> float:
     """Return a tolerance that can be reached."""
     number = positive(value, "tolerance")
     if number < TIGHTEST_TOLERANCE:
@@ -566,7 +568,7 @@ def _tolerance(value: Any) -> float:
     return number
 
 
-def _longest(given: Any, stepper: Stepper) -> float:
+def _longest(given: object, stepper: Stepper) -> float:
     """Return the longest step that is allowed."""
     if given is None:
         return np.inf

@@ -6,8 +6,6 @@ position, and where only the choice of coordinates is singular.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whippletree.simulate.collocation_crossing import RULE, first_guess, integrals_to, iterate, resample
@@ -81,7 +79,7 @@ class StepWork(NativeStruct):
 
 
 @bare
-def _expected(b: Any, times: Any) -> float:
+def _expected(b: KernelBuffers, times: Numbers) -> float:
     """Return how far ahead in time a singular position is expected, straight on from the last step."""
     before, now = times[LAST_PIVOT], b.pivots[PIVOT]
     if now * before > 0 and abs(now) < abs(before):
@@ -90,7 +88,7 @@ def _expected(b: Any, times: Any) -> float:
 
 
 @bare
-def _found(b: Any, run: Any, ahead: float, k: Any, stage: Any, unused: Any) -> float:
+def _found(b: KernelBuffers, run: RunState, ahead: float, k: NumberTable, stage: Numbers, unused: Numbers) -> float:
     """Return how far ahead a singular position is, by secants, with accelerations that stay as they are.
 
     It is infinitely far if only the choice of coordinates is singular there.
@@ -128,7 +126,7 @@ def _found(b: Any, run: Any, ahead: float, k: Any, stage: Any, unused: Any) -> f
 
 
 @bare
-def _slope(b: Any, run: Any, stage: Any, unused: Any) -> tuple[float, float]:
+def _slope(b: KernelBuffers, run: RunState, stage: Numbers, unused: Numbers) -> tuple[float, float]:
     """Return the pivot, which at a singular position is no number, and how fast it changes along the velocities."""
     y, nv = run.y, b.v.size
     speed = largest_velocity(y, nv, run.scale)
@@ -147,7 +145,7 @@ def _slope(b: Any, run: Any, stage: Any, unused: Any) -> tuple[float, float]:
 
 
 @bare
-def _straight_on(b: Any, run: Any, stage: Any, unused: Any) -> float:
+def _straight_on(b: KernelBuffers, run: RunState, stage: Numbers, unused: Numbers) -> float:
     """Return how far ahead a singular position is along the velocities."""
     kept = (b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT], b.pivots[NEGATIVE])
     run.flags[CLOSE_STAGES] = 0
@@ -157,7 +155,9 @@ def _straight_on(b: Any, run: Any, stage: Any, unused: Any) -> float:
 
 
 @bare
-def _sweep(b: Any, run: Any, h: float, c0: float, start: float, first: bool, k: Any, Y: Any) -> bool:
+def _sweep(
+    b: KernelBuffers, run: RunState, h: float, c0: float, start: float, first: bool, k: NumberTable, Y: NumberTable
+) -> bool:
     """Evaluate the rates at the nodes of a crossing; tell whether all are on the side where they should be."""
     nodes = RULE.c.size
     for j in range(1 if c0 == 0.0 else 0, nodes):
@@ -234,7 +234,7 @@ def cross_singular(
 
 
 @bare
-def _crossing_error(h: float, k: Any, size: Any) -> float:
+def _crossing_error(h: float, k: NumberTable, size: Numbers) -> float:
     """Return the estimated error of a crossing, by a rule with a node less."""
     error = 0.0
     for n in range(size.size - 2):
@@ -323,7 +323,9 @@ def approach_singular(
 
 
 @inner
-def _cross(b: Any, run: Any, w: Any, a: Any, h: float, tolerance: float, until: Any) -> tuple[float, float, float]:
+def _cross(
+    b: KernelBuffers, run: RunState, w: EventWatch, a: StepWork, h: float, tolerance: float, until: Numbers
+) -> tuple[float, float, float]:
     """Cross a singular position in the middle of a step of size h, or of what is left of the run.
 
     Return its error, the largest one that is good enough here, and the largest one that is if no crossing that begins

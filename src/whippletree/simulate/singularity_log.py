@@ -9,8 +9,6 @@ What is noted may also be a position where only the choice of coordinates is sin
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whippletree.simulate.kernel_calls import (
@@ -66,7 +64,7 @@ __all__ = [
 
 
 @bare
-def log_singular(b: Any, run: Any, t: float, q: Any, at: int) -> None:
+def log_singular(b: KernelBuffers, run: RunState, t: float, q: Numbers, at: int) -> None:
     """Note a singular position, once; until the next step, the signs of pivots tell nothing new."""
     row = run.singular_found[run.counts[SINGULAR_FOUND]]
     row[0] = t
@@ -77,7 +75,7 @@ def log_singular(b: Any, run: Any, t: float, q: Any, at: int) -> None:
 
 
 @bare
-def log_passage(b: Any, run: Any) -> None:
+def log_passage(b: KernelBuffers, run: RunState) -> None:
     """Note a singular position that stages of a step were near, when the motion has left it, unless it is noted."""
     times, kept = run.times, run.last_step
     at = kept.size - b.q.size
@@ -92,7 +90,7 @@ def log_passage(b: Any, run: Any) -> None:
 
 
 @bare
-def keep_step(run: Any, t: float, h: float, new: Any) -> None:
+def keep_step(run: RunState, t: float, h: float, new: Numbers) -> None:
     """Keep a step from `run.q` and `run.y` to `new`, to look back at it from the next one."""
     nq, y, kept = run.q.size, run.y, run.last_step
     kept[0], kept[1] = t, h
@@ -102,7 +100,7 @@ def keep_step(run: Any, t: float, h: float, new: Any) -> None:
 
 
 @bare
-def recall_step(run: Any, q: Any, y: Any, new: Any) -> tuple[float, float]:
+def recall_step(run: RunState, q: Numbers, y: Numbers, new: Numbers) -> tuple[float, float]:
     """Put the last step into q, y and new; return its time and its size."""
     nq, kept = run.q.size, run.last_step
     copy(q, ZERO, kept, ZERO + 2, nq)
@@ -112,19 +110,19 @@ def recall_step(run: Any, q: Any, y: Any, new: Any) -> tuple[float, float]:
 
 
 @bare
-def pivots_changed_sign(b: Any, run: Any) -> bool:
+def pivots_changed_sign(b: KernelBuffers, run: RunState) -> bool:
     """Tell whether pivots have changed their signs since they were last seen."""
     return bool(run.times[NEGATIVE_PIVOTS] >= 0.0 and b.pivots[NEGATIVE] != run.times[NEGATIVE_PIVOTS])
 
 
 @bare
-def keep_pivot_signs(b: Any, run: Any) -> None:
+def keep_pivot_signs(b: KernelBuffers, run: RunState) -> None:
     """Keep the signs of pivots at the present state, just evaluated, to compare others with."""
     run.times[NEGATIVE_PIVOTS] = b.pivots[NEGATIVE]
 
 
 @bare
-def _rates_within(b: Any, P: Any, t: float, h: float, s: float, q: Any, row: Any) -> None:
+def _rates_within(b: KernelBuffers, P: NumberTable, t: float, h: float, s: float, q: Numbers, row: Numbers) -> None:
     """Evaluate the rates at a share s of a step; for P and q see `zero_crossings`."""
     nq, nv, nz = b.q.size, b.v.size, b.z.size
     state_within(b, P, t, h, s, q, ZERO, row)
@@ -194,7 +192,7 @@ def locate_singular(
 
 
 @inner
-def parabola(h: float, y: Any, new: Any, nv: int) -> Any:
+def parabola(h: float, y: Numbers, new: Numbers, nv: int) -> NumberTable:
     """Return the states within a step as a polynomial: displacements by a parabola, the rest straight on."""
     not_inlined()
     P = np.zeros((3, y.size))
@@ -206,7 +204,7 @@ def parabola(h: float, y: Any, new: Any, nv: int) -> Any:
 
 
 @bare
-def singular_ahead(b: Any, run: Any, before: float, nearest: float) -> bool:
+def singular_ahead(b: KernelBuffers, run: RunState, before: float, nearest: float) -> bool:
     """Tell whether a step, whose end is just evaluated, comes near to a singular position of the mechanism.
 
     `before` is the share of a pivot at its beginning, `nearest` the one up to which the method goes. Where it hands
@@ -222,7 +220,7 @@ def singular_ahead(b: Any, run: Any, before: float, nearest: float) -> bool:
 
 
 @inner
-def over_singular(b: Any, run: Any, h: float, new: Any) -> bool:
+def over_singular(b: KernelBuffers, run: RunState, h: float, new: Numbers) -> bool:
     """Tell whether a step to `new`, just evaluated, goes over a singular position of the mechanism."""
     not_inlined()
     if not pivots_changed_sign(b, run):
@@ -232,7 +230,7 @@ def over_singular(b: Any, run: Any, h: float, new: Any) -> bool:
 
 
 @inner
-def look_back_along(b: Any, run: Any) -> None:
+def look_back_along(b: KernelBuffers, run: RunState) -> None:
     """Log a singular position that the last step went over, by its parabola; the present state is just evaluated."""
     not_inlined()
     if pivots_changed_sign(b, run):

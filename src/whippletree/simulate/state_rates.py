@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whippletree.simulate.kernel_calls import (
@@ -83,7 +81,7 @@ def evaluate(b: KernelBuffers, t: float, y: Numbers, k: Numbers, flags: Words, n
 
 
 @bare
-def _trust(b: Any, t: float, at: int, near: float) -> int:
+def _trust(b: KernelBuffers, t: float, at: int, near: float) -> int:
     """Say how far rates just evaluated are to be trusted, and keep where pivots were smallest.
 
     Where the choice of coordinates alone is to blame for a small share, accelerations lose few digits.
@@ -103,7 +101,7 @@ def _trust(b: Any, t: float, at: int, near: float) -> int:
 
 
 @bare
-def evaluate_first(b: Any, run: Any, k: Any) -> int:
+def evaluate_first(b: KernelBuffers, run: RunState, k: Numbers) -> int:
     """Evaluate at the beginning of a step, from `run.q`; the accelerations may be given (`run.given`)."""
     copy(b.q, ZERO, run.q, ZERO, b.q.size)
     copy(b.base, ZERO, run.q, ZERO, b.q.size)
@@ -122,7 +120,7 @@ def evaluate_first(b: Any, run: Any, k: Any) -> int:
 
 
 @bare
-def poor_coordinates(b: Any, run: Any) -> bool:
+def poor_coordinates(b: KernelBuffers, run: RunState) -> bool:
     """Tell whether another choice of coordinates would be better at the state just evaluated."""
     share = abs(b.pivots[PIVOT])
     return bool(run.flags[LOOPS] and share < COORDINATES_TO_BLAME and coordinates_to_blame(b, share))

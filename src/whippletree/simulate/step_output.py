@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whippletree.simulate.corner_crossings import step_again
@@ -67,7 +65,7 @@ _DONE, _OPEN, _NOT_FINITE, _AGAIN = Status.DONE, Status.OPEN, Status.NOT_FINITE,
 
 
 @bare
-def write_present(run: Any, until: Any, rows: Any) -> None:
+def write_present(run: RunState, until: Numbers, rows: NumberTable) -> None:
     """Write the outputs that are asked for at the present time, or before it."""
     nq, nv = run.q.size, run.tau.size
     while run.counts[OUTPUTS] < until.size and until[run.counts[OUTPUTS]] <= run.times[TIME]:
@@ -78,7 +76,7 @@ def write_present(run: Any, until: Any, rows: Any) -> None:
 
 
 @bare
-def size_to_end(run: Any, until: Any) -> float:
+def size_to_end(run: RunState, until: Numbers) -> float:
     """Return the size of the next step, cut to what is allowed and to what is left of the stretch."""
     times = run.times
     t, h, last = times[TIME], min(times[NEXT_STEP], times[LONGEST_STEP]), last_time(run, until)
@@ -91,7 +89,7 @@ def size_to_end(run: Any, until: Any) -> float:
 
 
 @bare
-def last_time(run: Any, until: Any) -> float:
+def last_time(run: RunState, until: Numbers) -> float:
     """Return the time that the next step must not go beyond: the end of the stretch, or a corner before that."""
     times = run.times
     last = min(until[until.size - 1], times[STOP_AT])
@@ -101,7 +99,7 @@ def last_time(run: Any, until: Any) -> float:
 
 
 @bare
-def asked_within(run: Any, w: Any, t: float, h: float, until: Any) -> bool:
+def asked_within(run: RunState, w: EventWatch, t: float, h: float, until: Numbers) -> bool:
     """Tell whether an output or an event may lie within a step."""
     return bool(w.side.size > 0 or w.corners != 0 or _before_end(until[run.counts[OUTPUTS]], t, h))
 
@@ -156,7 +154,9 @@ def deliver(
 
 
 @bare
-def close_end(b: Any, run: Any, new: Any, reached: Any, unused: Any, end: float, crossed: bool) -> int:
+def close_end(
+    b: KernelBuffers, run: RunState, new: Numbers, reached: Numbers, unused: Numbers, end: float, crossed: bool
+) -> int:
     """Put the end of a step on the closures, as the row `reached`; after a crossing only if that improves it."""
     nq, nv = b.q.size, b.v.size
     for n in range(new.size):
@@ -178,7 +178,7 @@ def close_end(b: Any, run: Any, new: Any, reached: Any, unused: Any, end: float,
 
 
 @bare
-def record_closing(b: Any, run: Any, reached: Any) -> None:
+def record_closing(b: KernelBuffers, run: RunState, reached: Numbers) -> None:
     """Record the displacement that closing the end of a step has made, from `b.spare_q`."""
     square = 0.0
     for i in range(b.q.size):
@@ -190,7 +190,16 @@ def record_closing(b: Any, run: Any, reached: Any) -> None:
 
 @bare
 def complete_step(
-    b: Any, run: Any, w: Any, P: Any, t: float, h: float, new: Any, reached: Any, until: Any, rows: Any
+    b: KernelBuffers,
+    run: RunState,
+    w: EventWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    new: Numbers,
+    reached: Numbers,
+    until: Numbers,
+    rows: NumberTable,
 ) -> int:
     """Deliver a step from `run.q` that ends at `new`, as a row `reached`, and let the run be at its end."""
     nq, nv, y, end = run.q.size, run.tau.size, run.y, t + h
@@ -209,6 +218,6 @@ def complete_step(
 
 
 @bare
-def full(run: Any, w: Any) -> bool:
+def full(run: RunState, w: EventWatch) -> bool:
     """Tell whether there is no room for what the next step may find: two singular positions, and events."""
     return bool(run.counts[SINGULAR_FOUND] >= run.singular_found.shape[0] - 1 or 2 * w.counts[0] > w.found.shape[0])

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.errors import FileError, StateError
 from whippletree.formulations.methods import registry
@@ -102,7 +103,7 @@ def lock_in_words(system: System, q: Array) -> str:
     return system.kernels.states.lock_in_words(q, NEXT_TO_LOCK)
 
 
-def quaternion_starts(system: System) -> Any:
+def quaternion_starts(system: System) -> npt.NDArray[np.int64]:
     """Return where unit quaternions begin in q."""
     return np.array([where.start for where in system.kernels.states.quaternions], dtype=np.int64)
 
@@ -120,12 +121,12 @@ def multiplier_count(system: System) -> int:
     return system.kernels.loop_plan.n_rows if system.kernels.closed else 0
 
 
-def driven_freedoms(system: System) -> Any:
+def driven_freedoms(system: System) -> list[bool]:
     """Return a mask (nv) of the freedoms whose motion is given."""
     return system.kernels.equations.prescribed_mask
 
 
-def cut_freedoms(system: System) -> Iterator[Any]:
+def cut_freedoms(system: System) -> Iterator[slice]:
     """Yield where in v the freedoms of each cut joint are, unless their motion is given."""
     if system.kernels.closed:
         for cut in system.kernels.equations.attachments().cuts:
@@ -207,17 +208,17 @@ def set_chosen_formulation(system: System, chosen: str) -> None:
 # ---------------------------------------------------------------------- what users give
 
 
-def checked_time(system: System, t: Any) -> float:
+def checked_time(system: System, t: object) -> float:
     """Return a finite time."""
     return system.kernels.inputs.time(t)
 
 
-def checked_configuration(system: System, q: Any) -> Array:
+def checked_configuration(system: System, q: object) -> Array:
     """Return one configuration of finite numbers."""
     return np.array(system.kernels.inputs.configuration(q))
 
 
-def start_configuration(system: System, q: Any, t: float, parameters: Array | None) -> Array:
+def start_configuration(system: System, q: object, t: float, parameters: Array | None) -> Array:
     """Return a configuration to start from, given as a vector or by joint.
 
     Joints that are named stay where they are put. In loops the others follow, from where the system was assembled; on
@@ -234,14 +235,14 @@ def start_configuration(system: System, q: Any, t: float, parameters: Array | No
     return system.assemble(system.normalize(guess), hold=[*q], t=t, parameters=parameters)
 
 
-def start_velocities(system: System, q: Array, v: Any, t: float, parameters: Array | None) -> Array:
+def start_velocities(system: System, q: Array, v: object, t: float, parameters: Array | None) -> Array:
     """Return velocities to start with, given as a vector or by joint; those that are named stay, others follow."""
     if isinstance(v, Mapping) and system.kernels.closed:
         return system.consistent_velocities(q, v, hold=[*v], t=t, parameters=parameters)
     return system.kernels.inputs.motion(v, "v")[0]
 
 
-def checked_efforts(system: System, tau: Any) -> Array:
+def checked_efforts(system: System, tau: object) -> Array:
     """Return efforts, given as a vector or by joint."""
     if type(tau) is np.ndarray and tau.dtype is _FLOAT and tau.shape == (system.nv,) and _finite(tau):
         return tau.copy()
@@ -253,12 +254,12 @@ def _finite(numbers: Array) -> bool:
     return math.isfinite(sum(numbers.tolist()))
 
 
-def checked_parameters(system: System, parameters: Any) -> Array | None:
+def checked_parameters(system: System, parameters: object) -> Array | None:
     """Return one set of parameters, or None for the default ones."""
     return system.kernels.inputs.parameter_set(parameters)
 
 
-def checked_baumgarte(system: System, baumgarte: Any, formulation: str) -> tuple[float, float] | None:
+def checked_baumgarte(system: System, baumgarte: object, formulation: str) -> tuple[float, float] | None:
     """Return Baumgarte's two numbers, of a formulation that takes them and a mechanism that has loops; None if none."""
     if baumgarte is None:
         return None
@@ -267,7 +268,7 @@ def checked_baumgarte(system: System, baumgarte: Any, formulation: str) -> tuple
     return baumgarte_terms(baumgarte, formulation)
 
 
-def checked_vector(system: System, value: Any, name: str, size: int) -> Array:
+def checked_vector(system: System, value: object, name: str, size: int) -> Array:
     """Return one vector of finite numbers."""
     argument = system.kernels.inputs.argument(name, size)
     array = as_array(value, argument)

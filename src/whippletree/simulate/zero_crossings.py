@@ -16,7 +16,7 @@ once, and that counts. Only what is zero where a run begins is on no side until 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from whippletree.simulate.run_tolerances import (
     SAMPLE_AT_ENDS,
     SIMULTANEOUS,
 )
+from whippletree.simulate.runge_kutta_stages import Method
 
 __all__ = [
     "AT_ZERO",
@@ -73,6 +74,15 @@ AT_ZERO = 2
 _SAMPLES = np.array([0.0, SAMPLE_AT_ENDS, 0.25, 0.5, 0.75, 1.0 - SAMPLE_AT_ENDS, 1.0])
 
 
+class Watched(Protocol):
+    """Expressions that are evaluated within a step: of events, or of corners."""
+
+    @property
+    def kernel(self) -> Words: ...
+    @property
+    def values(self) -> Numbers: ...
+
+
 class EventWatch(NativeStruct):
     """What is watched, and what was found.
 
@@ -91,7 +101,7 @@ class EventWatch(NativeStruct):
 
 
 @inner
-def polynomial(method: Any, h: float, y: Any, new: Any, k: Any) -> Any:
+def polynomial(method: Method, h: float, y: Numbers, new: Numbers, k: NumberTable) -> NumberTable:
     """Return the dense output of a Runge-Kutta step as a polynomial; without one, the straight line."""
     not_inlined()
     stages, powers = method.dense.shape
@@ -141,7 +151,7 @@ def state_within(
 
 
 @inner
-def evaluate_row(b: Any, w: Any, t: float, row: Any) -> None:
+def evaluate_row(b: KernelBuffers, w: Watched, t: float, row: Numbers) -> None:
     """Evaluate the expressions at a row."""
     not_inlined()
     nq, nv = b.q.size, b.v.size
@@ -153,7 +163,9 @@ def evaluate_row(b: Any, w: Any, t: float, row: Any) -> None:
 
 
 @inner
-def sample(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
+def sample(
+    b: KernelBuffers, w: Watched, P: NumberTable, t: float, h: float, s: float, q: Numbers, closed: int, row: Numbers
+) -> bool:
     """Evaluate the expressions at a share of the step."""
     not_inlined()
     good = bool(state_within(b, P, t, h, s, q, closed, row))
@@ -162,7 +174,18 @@ def sample(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, closed:
 
 
 @inner
-def dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x: Any, g: Any) -> float:
+def dip(
+    b: KernelBuffers,
+    w: Watched,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    row: Numbers,
+    i: int,
+    x: Numbers,
+    g: Numbers,
+) -> float:
     """Return a share between x[0] and x[2] at which expression i is beyond zero, or -1; it is nearest to it at x[1]."""
     not_inlined()
     a, m, c = x[0], x[1], x[2]
@@ -202,7 +225,17 @@ def _shortest(t: float, h: float) -> float:
 
 @inner
 def _locate_zero(
-    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, low: float, high: float, closed: int
+    b: KernelBuffers,
+    w: EventWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    row: Numbers,
+    i: int,
+    low: float,
+    high: float,
+    closed: int,
 ) -> float:
     """Return the share at which expression i has just passed zero between two shares, or -1 if it does not."""
     not_inlined()
@@ -301,7 +334,7 @@ def find_crossings(
 
 
 @inner
-def _not_numbers(w: Any, values: Any) -> bool:
+def _not_numbers(w: EventWatch, values: Numbers) -> bool:
     """Mark expressions that are not numbers at a sample; tell whether there are any."""
     found = False
     for i in range(values.size):
@@ -313,7 +346,16 @@ def _not_numbers(w: Any, values: Any) -> bool:
 
 @inner
 def _beyond_zero(
-    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, low: float, high: float
+    b: KernelBuffers,
+    w: EventWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    row: Numbers,
+    i: int,
+    low: float,
+    high: float,
 ) -> float:
     """Return a share at which expression i is beyond zero, before it is not a number at `high`; -1 if there is none."""
     not_inlined()
@@ -331,7 +373,16 @@ def _beyond_zero(
 
 @inner
 def _locate_return(
-    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, high: float, closed: int
+    b: KernelBuffers,
+    w: EventWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    row: Numbers,
+    i: int,
+    high: float,
+    closed: int,
 ) -> float:
     """Return the share at which expression i, zero to rounding where the step begins, comes back from its own side.
 
@@ -349,7 +400,18 @@ def _locate_return(
 
 
 @inner
-def _insert_dips(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x: Any, G: Any, n: int) -> int:
+def _insert_dips(
+    b: KernelBuffers,
+    w: EventWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    row: Numbers,
+    x: Numbers,
+    G: NumberTable,
+    n: int,
+) -> int:
     """Insert samples where an expression goes beyond zero and comes back between two others."""
     not_inlined()
     count = G.shape[1]
@@ -379,7 +441,16 @@ def _insert_dips(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x
 
 @inner
 def _record(
-    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, passed: Any, closed: int
+    b: KernelBuffers,
+    w: EventWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    row: Numbers,
+    where: Numbers,
+    passed: Numbers,
+    closed: int,
 ) -> float:
     """Record the crossings at these shares in order, up to the first that acts; return the share that counts.
 

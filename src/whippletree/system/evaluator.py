@@ -18,10 +18,13 @@ from whippletree.system.equations import Request
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.input_reader import as_array
 
-__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "ParameterValues", "Wrenches", "baumgarte_terms"]
+__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "JointValues", "ParameterValues", "Wrenches", "baumgarte_terms"]
 
 AUTO = "auto"
 """The formulation that is best for a function."""
+
+JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | None
+"""Coordinates, velocities or efforts of all joints as a vector, or of some by name; None for the usual ones."""
 
 ParameterValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | None
 """Values of the parameters: all of them, or some by name; the described ones where none are given."""

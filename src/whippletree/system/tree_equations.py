@@ -58,13 +58,13 @@ __all__ = [
 ]
 
 
-def forward_dynamics(eq: Equations, request: Request, x: Symbols) -> Any:
+def forward_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the joints' accelerations."""
     found = _method(request).accelerations(eq.loaded(eq.prescribed_only(x)).walk)
     return guard_locks(eq, x, found) if "q" in x else found  # a rolled walk has its own symbols, and watches inertias
 
 
-def driving_forces(eq: Equations, request: Request, x: Symbols) -> Any:
+def driving_forces(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the efforts, those of prescribed joints found."""
     here, method = eq.loaded(x), _method(request)
     if method.driving_forces is None:
@@ -75,7 +75,7 @@ def driving_forces(eq: Equations, request: Request, x: Symbols) -> Any:
     return eq.driving(here, needed, x.get("tau", ca.SX(0, 1)))  # a rolled walk has its own symbols
 
 
-def reactions(eq: Equations, request: Request, x: Symbols) -> Any:
+def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions of all joints, or of those that are asked for."""
     method = _method(request)
     if method.reactions is not None:
@@ -86,25 +86,26 @@ def reactions(eq: Equations, request: Request, x: Symbols) -> Any:
     return eq.of_joints(request, found) if request.joints else found
 
 
-def derivatives(eq: Equations, request: Request, x: Symbols) -> Any:
+def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return accelerations, rates of the elements' states, and the powers that are dissipated and put in."""
     a = forward_dynamics(eq, request, x)
     driven = hinge_power(eq, x, driving_forces(eq, request, x)) if eq.prescribed else ca.SX(0)
     return ca.vertcat(a, element_rates(eq, x), powers(eq, x, driven))
 
 
-def inverse_dynamics(eq: Equations, request: Request, x: Symbols) -> Any:
+def inverse_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the efforts that accelerations need; without accelerations, the bias force."""
     here = eq.loaded(x)
-    return here.less_efforts(composite_body.inverse_dynamics(here.walk))
+    left: ca.SX = here.less_efforts(composite_body.inverse_dynamics(here.walk))
+    return left
 
 
-def mass_matrix(eq: Equations, request: Request, x: Symbols) -> Any:
+def mass_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return M, row by row."""
     return composite_body.mass_matrix(eq.walk(x))
 
 
-def motion_reactions(eq: Equations, request: Request, x: Symbols) -> Any:
+def motion_reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions in a motion with accelerations given."""
     return composite_body.reactions(eq.loaded(x, weld=False).walk)
 
@@ -136,29 +137,29 @@ def _method(request: Request) -> TreeMethod:
     return method
 
 
-def wrench_efforts(eq: Equations, request: Request, x: Symbols) -> Any:
+def wrench_efforts(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the efforts that wrenches amount to."""
     return kinematics.wrench_efforts(eq.walk(x))
 
 
-def hinge_inertias(eq: Equations, request: Request, x: Symbols) -> Any:
+def hinge_inertias(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the smallest pivot of every hinge's articulated inertia, over the least that is trusted."""
     return articulated_body.hinge_inertias(eq.walk(x))
 
 
-def pose(eq: Equations, request: Request, x: Symbols) -> Any:
+def pose(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the pose of a body or frame, row by row."""
     index, rotation, point = eq.nodes.place(request.frame)
     kept = kinematics.Pose.ground() if index < 0 else kinematics.poses(eq.walk(x, toward=request.frame)).at(index)
     return ca.vec(kinematics.frame_pose(kept, rotation, point).T)
 
 
-def node_poses(eq: Equations, request: Request, x: Symbols) -> Any:
+def node_poses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the poses of all nodes, the rows of [R, p] of each."""
     return kinematics.pose_rows(eq.walk(x))
 
 
-def velocity(eq: Equations, request: Request, x: Symbols) -> Any:
+def velocity(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the twist of a body or frame."""
     index, _, point = eq.nodes.place(request.frame)
     if index < 0:
@@ -166,7 +167,7 @@ def velocity(eq: Equations, request: Request, x: Symbols) -> Any:
     return kinematics.frame_twist(kinematics.twists(eq.walk(x, toward=request.frame)).at(index), point)
 
 
-def acceleration(eq: Equations, request: Request, x: Symbols) -> Any:
+def acceleration(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the acceleration of a body or frame."""
     index, _, point = eq.nodes.place(request.frame)
     if index < 0:
@@ -174,13 +175,13 @@ def acceleration(eq: Equations, request: Request, x: Symbols) -> Any:
     return kinematics.frame_acceleration(kinematics.twist_rates(eq.walk(x, toward=request.frame)).at(index), point)
 
 
-def jacobian(eq: Equations, request: Request, x: Symbols) -> Any:
+def jacobian(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the map from velocities to the twist of a body or frame, row by row."""
     index, _, point = eq.nodes.place(request.frame)
     return ca.vec(kinematics.frame_jacobian(eq.walk(x, toward=request.frame), index, point).T)
 
 
-def energy(eq: Equations, request: Request, x: Symbols) -> Any:
+def energy(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return kinetic and potential energy."""
     here = eq.loaded(x)
     kinetic, potential = kinematics.energies(here.walk)
@@ -188,16 +189,17 @@ def energy(eq: Equations, request: Request, x: Symbols) -> Any:
     return ca.vertcat(kinetic, potential - ca.dot(column(eq.description.gravity), eq.nodes.grounded()[1]))
 
 
-def momentum(eq: Equations, request: Request, x: Symbols) -> Any:
+def momentum(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the momentum about the ground's origin, in ground axes."""
     return kinematics.momentum(eq.walk(x))[2]
 
 
-def center_of_mass(eq: Equations, request: Request, x: Symbols) -> Any:
+def center_of_mass(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the centre of mass of all bodies."""
     mass, moment, _ = kinematics.momentum(eq.walk(x))
     still = eq.nodes.grounded()
-    return (moment + still[1]) / (mass + still[0])
+    center: ca.SX = (moment + still[1]) / (mass + still[0])
+    return center
 
 
 def coordinate_rates(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -228,33 +230,33 @@ def _by_joint(eq: Equations, part: Callable[[Joint, slice, slice], ca.SX]) -> ca
     return ca.SX(ca.vertcat(*(part(use.joint, q, v) for use, (q, v) in uses if use.joint.nv)))
 
 
-def state_rates(eq: Equations, request: Request, x: Symbols) -> Any:
+def state_rates(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the rates of the elements' states."""
     return eq.loaded(x).rates
 
 
-def element_powers(eq: Equations, request: Request, x: Symbols) -> Any:
+def element_powers(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return stored energy, dissipated power and input power of the elements, not of efforts and wrenches given."""
     return ca.vertcat(*eq.loaded(x).powers)
 
 
-def element_forces(eq: Equations, request: Request, x: Symbols) -> Any:
+def element_forces(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return wrenches on sides and efforts on coordinates, element by element."""
     applied = eq.loaded(x).applied
     return ca.vertcat(ca.SX(0, 1), *(part for done in applied for part in (*done.wrenches, done.efforts)))
 
 
-def events(eq: Equations, request: Request, x: Symbols) -> Any:
+def events(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return what events watch, one after the other."""
     return ca.vertcat(*(column[0] for column in eq.events(x)))
 
 
-def corners(eq: Equations, request: Request, x: Symbols) -> Any:
+def corners(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the expressions whose zeros, or whole numbers, are corners of written formulas."""
     return eq.corners(x)
 
 
-def event_values(eq: Equations, request: Request, x: Symbols) -> Any:
+def event_values(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the values that events set, one after the other."""
     pairs = zip(eq.description.events, eq.events(x), strict=True)
     return ca.vertcat(ca.SX(0, 1), *(column[1 + i] for use, column in pairs for i in range(len(use.sets))))

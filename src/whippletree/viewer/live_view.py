@@ -15,7 +15,7 @@ import webbrowser
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -29,6 +29,9 @@ from whippletree.viewer.html_page import page
 from whippletree.viewer.scene import Scene
 from whippletree.viewer.scenes import still_scene
 from whippletree.viewer.tracks import track_of
+
+if TYPE_CHECKING:
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["LiveView", "Slider", "view"]
 
@@ -52,7 +55,7 @@ class Slider(NamedTuple):
 
 
 @user_facing
-def view(system: System, q: Any = None, *, parameters: Any = None, opened: Any = True) -> LiveView:
+def view(system: System, q: Any = None, *, parameters: ParameterValues = None, opened: Any = True) -> LiveView:
     """Serve a live page of a system; see `System.view`."""
     inputs = system.kernels.inputs
     start = system.q0 if q is None else system.assemble(q, parameters=parameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from whippletree.viewer.scene import (
 from whippletree.viewer.tracks import chosen_rows, mode_states, track_of
 from whippletree.viewer.viewpoints import well_seen
 
+if TYPE_CHECKING:
+    from whippletree.system.evaluator import ParameterValues
+
 __all__ = ["mode_scene", "run_scene", "still_scene"]
 
 _HANGING = 0.3
@@ -50,7 +53,7 @@ _HANGING = 0.3
 
 
 def still_scene(
-    system: System, q: Array, *, parameters: Any = None, paths: Sequence[Any] = (), title: str | None = None
+    system: System, q: Array, *, parameters: ParameterValues = None, paths: Sequence[Any] = (), title: str | None = None
 ) -> Scene:
     """Return the scene of one configuration (nq), or of several (n, nq), one after the other.
 
@@ -65,7 +68,13 @@ def still_scene(
 
 
 def mode_scene(
-    system: System, q: Array, mode: Mode, *, parameters: Any = None, paths: Sequence[Any] = (), title: str | None = None
+    system: System,
+    q: Array,
+    mode: Mode,
+    *,
+    parameters: ParameterValues = None,
+    paths: Sequence[Any] = (),
+    title: str | None = None,
 ) -> Scene:
     """Return the scene of an oscillation of a mode about a configuration.
 
@@ -159,7 +168,7 @@ class _Maker:
     """Makes the scenes of a system, its parameters put in."""
 
     system: System
-    parameters: Any
+    parameters: ParameterValues
 
     def scene(self, tracks: Sequence[Track], paths: Sequence[Any], title: str | None) -> Scene:
         """Return the scene with these motions."""
@@ -244,7 +253,7 @@ def inner_welds(d: Description) -> set[str]:
     return {use.name for use in d.joints if use.parent in d.moving_frames and use.parent.endswith(f".{PART_END}")}
 
 
-def _numbers_in(system: System, parameters: Any) -> Description:
+def _numbers_in(system: System, parameters: ParameterValues) -> Description:
     """Return the description with its parameters put in: those described, or others by name or in order."""
     d = system.description
     values = system.kernels.inputs.parameters(parameters) if d.parameters else None

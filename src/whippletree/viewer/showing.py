@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from whippletree.system import System
 from whippletree.viewer.proportions import FRAMES
 from whippletree.viewer.scene_view import SceneView
 from whippletree.viewer.scenes import mode_scene, run_scene, still_scene
+
+if TYPE_CHECKING:
+    from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["animate", "show", "show_mechanism"]
 
@@ -32,7 +35,7 @@ def show(
     path: Any = None,
     *,
     mode: Any = None,
-    parameters: Any = None,
+    parameters: ParameterValues = None,
     paths: Any = (),
     title: Any = None,
     opened: bool = True,

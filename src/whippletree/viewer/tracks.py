@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from whippletree.system import System
 from whippletree.viewer.proportions import MODE_MOTION
 from whippletree.viewer.scene import Track
 
+if TYPE_CHECKING:
+    from whippletree.system.evaluator import ParameterValues
+
 __all__ = ["chosen_rows", "mode_states", "quaternions", "track_of"]
 
 _FARTHEST = 1e12
@@ -29,7 +32,7 @@ _SECONDS = 2.0
 """How long one oscillation of a mode is shown, whatever its frequency."""
 
 
-def track_of(system: System, t: Array, q: Array, parameters: Any = None, label: str = "") -> Track:
+def track_of(system: System, t: Array, q: Array, parameters: ParameterValues = None, label: str = "") -> Track:
     """Return how all places move through configurations (n, nq): one call for all of them.
 
     >>> from whippletree.system.example_systems import pendulum
@@ -71,7 +74,7 @@ def chosen_rows(run: Trajectory, frames: int) -> npt.NDArray[np.intp]:
     return np.unique(nearer)
 
 
-def mode_states(system: System, q: Array, mode: Mode, parameters: Any = None) -> tuple[Array, Array, float]:
+def mode_states(system: System, q: Array, mode: Mode, parameters: ParameterValues = None) -> tuple[Array, Array, float]:
     """Return times, configurations of one oscillation of a mode, and the displacement of its largest entry.
 
     The displacement is such that the body that moves most moves by a share of the mechanism's extent. Loops are closed

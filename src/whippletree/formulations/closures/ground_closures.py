@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -11,7 +11,7 @@ from whippletree.elements.closures import Rows, Side, joint_rates
 from whippletree.formulations.closures.closure_frames import ClosureAttachment
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, JointForceColumns, NodeForceColumns
 from whippletree.formulations.nodes.frame_states import NodeFrame
-from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.nodes.sweeps import Kept, Unrolled
 from whippletree.formulations.recursions.ground_axes import GroundBody, Reference, reference_of
 from whippletree.spatial import Rotation, Translation, cross, stack
 
@@ -19,7 +19,7 @@ __all__ = ["RowsOnBodies", "closures_on_ground"]
 
 
 def closures_on_ground(
-    walk: Unrolled, closure_set: ClosureSet, seen: object, reference: Reference
+    walk: Unrolled, closure_set: ClosureSet, seen: Kept[GroundBody], reference: Reference
 ) -> list[ClosureState]:
     """Return every closure with its rows on the bodies' Y' (Kang and Yoon 37, 44-46, tables 1 to 4).
 
@@ -43,7 +43,7 @@ class RowsOnBodies(NamedTuple):
 def _closure_state(
     walk: Unrolled,
     closure_set: ClosureSet,
-    seen: object,
+    seen: Kept[GroundBody],
     reference: Reference,
     attachment: ClosureAttachment,
     keep: Sequence[int],
@@ -79,7 +79,7 @@ def _closure_state(
     )
 
 
-def _sides(seen: Any, frames: Sequence[NodeFrame], base: int) -> tuple[tuple[Side, ...], ca.SX | None]:
+def _sides(seen: Kept[GroundBody], frames: Sequence[NodeFrame], base: int) -> tuple[tuple[Side, ...], ca.SX | None]:
     """Return what is held on to, in the axes of the loop's base, and these axes unless they are the ground's."""
     sides = tuple(_side(seen, frame) for frame in frames)
     if base < 0:
@@ -88,16 +88,16 @@ def _sides(seen: Any, frames: Sequence[NodeFrame], base: int) -> tuple[tuple[Sid
     return tuple(Side(*(A.T @ part for part in side)) for side in sides), A
 
 
-def _side(seen: Any, frame: NodeFrame) -> Side:
+def _side(seen: Kept[GroundBody], frame: NodeFrame) -> Side:
     if frame.node < 0:
         return Side(frame.rotation, frame.point, ca.SX.zeros(3), ca.SX.zeros(3))
-    body: GroundBody = seen.at(frame.node)
+    body = seen.at(frame.node)
     arm = body.A @ frame.point
     return Side(body.A @ frame.rotation, body.r + arm, body.w, body.v + cross(body.w, arm))
 
 
 def _on_bodies(
-    seen: Any, reference: Reference, frames: Sequence[NodeFrame], rows: Rows, axes: ca.SX | None
+    seen: Kept[GroundBody], reference: Reference, frames: Sequence[NodeFrame], rows: Rows, axes: ca.SX | None
 ) -> RowsOnBodies:
     """Bring rows on points to the bodies' reference points."""
     node_forces: dict[int, ca.SX] = {}
@@ -105,7 +105,7 @@ def _on_bodies(
     for frame, D in zip(frames, rows.D, strict=True):
         if frame.node < 0:
             continue
-        body: GroundBody = seen.at(frame.node)
+        body = seen.at(frame.node)
         F = ca.densify(D.T if axes is None else Rotation(axes).force(D.T))
         arm = body.A @ frame.point
         v = body.v + cross(body.w, arm)

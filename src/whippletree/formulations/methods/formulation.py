@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import casadi as ca
+
 from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution
@@ -76,9 +78,9 @@ class TreeMethod:
     trees.
     """
 
-    accelerations: Callable[[Any], Any]
-    driving_forces: Callable[[Any], Any] | None = None
-    reactions: Callable[[Any], Any] | None = None
+    accelerations: Callable[[Any], ca.SX]
+    driving_forces: Callable[[Any], ca.SX] | None = None
+    reactions: Callable[[Any], ca.SX] | None = None
     rolled: frozenset[str] = frozenset()
     in_pieces: bool = False
     weighed: bool = False

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -90,7 +90,7 @@ class NodeAxes(NamedTuple):
     axes: ca.SX
 
 
-def sweep(walk: Walk, reference: Reference) -> tuple[Any, Any]:
+def sweep(walk: Walk, reference: Reference) -> tuple[Kept[GroundBody], Kept[JointSolution]]:
     """Run the three sweeps and return the bodies and the outcome of every joint."""
     seen = bodies(walk, reference)
     _mark_bodies(seen)
@@ -99,17 +99,17 @@ def sweep(walk: Walk, reference: Reference) -> tuple[Any, Any]:
     return seen, walk.outward(accelerate, Carried(ca.SX.zeros(6)), seen, joints)
 
 
-def forward_dynamics(walk: Walk, reference: Reference) -> Any:
+def forward_dynamics(walk: Walk, reference: Reference) -> ca.SX:
     """Return the joint accelerations (nv)."""
     return walk.gather(sweep(walk, reference)[1], "acceleration")
 
 
-def driving_forces(walk: Walk, reference: Reference) -> Any:
+def driving_forces(walk: Walk, reference: Reference) -> ca.SX:
     """Return the joint efforts (nv): those given, and those that prescribed hinges need."""
     return walk.gather(sweep(walk, reference)[1], "effort")
 
 
-def reactions(walk: Walk, reference: Reference) -> Any:
+def reactions(walk: Walk, reference: Reference) -> ca.SX:
     """Return the reaction of every joint, node after node (n * 6): M Y' - Q of what hangs on it."""
     seen, outcome = sweep(walk, reference)
     return joint_wrenches(walk, walk.outward(turned, (), seen), outcome)
@@ -241,7 +241,7 @@ def solve(
 
 
 def carried(
-    walk: Unrolled, seen: Any, joints: Any, closure_states: Sequence[ClosureState]
+    walk: Unrolled, seen: Kept[GroundBody], joints: Kept[Eliminated], closure_states: Sequence[ClosureState]
 ) -> tuple[list[Blocks], list[ca.SX]]:
     """Carry the closures' rows inward; return Phi2 of every joint, and gamma row by row (39-41)."""
     arriving, efforts = unit_loads(walk, closure_states)
@@ -284,7 +284,7 @@ def carried(
 
 
 def reduced_matrix(
-    nodes: Sequence[Node], joints: Any, efforts: Sequence[Blocks], closure_states: Sequence[ClosureState]
+    nodes: Sequence[Node], joints: Kept[Eliminated], efforts: Sequence[Blocks], closure_states: Sequence[ClosureState]
 ) -> dict[tuple[int, int], ca.SX]:
     """Return the entries of L on and below the diagonal: every joint adds Phi2^T M22^-1 Phi2 (41)."""
     effects = []
@@ -341,8 +341,12 @@ def _by_body(options: Mapping[str, str]) -> Formulation:
     def per_node(walk: Unrolled) -> Reference:
         return _references(walk, chosen)
 
-    def of_tree(function: Callable[[Walk, Reference], Any]) -> Callable[[Any], Any]:
-        return lambda walk: function(walk, per_node(walk))
+    def of_tree(function: Callable[[Walk, Reference], ca.SX]) -> Callable[[Walk], ca.SX]:
+        def on_walk(walk: Walk) -> ca.SX:
+            assert isinstance(walk, Unrolled)
+            return function(walk, per_node(walk))
+
+        return on_walk
 
     return Formulation(
         "fully_recursive",

@@ -47,7 +47,7 @@ from whippletree.formulations.methods.formulation import Candidacy, Formulation,
 from whippletree.formulations.methods.registry import find, register
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.operation_stages import record_stage
-from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.nodes.sweeps import Kept, Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.composite_body import JointEquations
 from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, by_threes, is_level, level_map
@@ -176,7 +176,7 @@ def own_axes(walk: Unrolled, closure_set: ClosureSet) -> Coordinates:
     return Coordinates(partial(equations, own=own), partial(closures, own=own))
 
 
-def velocity_map(walk: Unrolled, seen: Any) -> list[Blocks]:
+def velocity_map(walk: Unrolled, seen: Kept[GroundBody]) -> list[Blocks]:
     """Return R body by body (8.99-8.105): the axes of every joint on the way, moved to the body's centre."""
     rows: list[Blocks] = []
     for k in range(len(walk.nodes)):

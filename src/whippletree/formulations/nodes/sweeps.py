@@ -26,31 +26,34 @@ __all__ = ["Kept", "Unrolled", "Walk", "add_records"]
 
 Leaving = TypeVar("Leaving")
 Keep = TypeVar("Keep")
-Record = TypeVar("Record")
+Kept_co = TypeVar("Kept_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Kept(Generic[Keep]):
+class Kept(Generic[Kept_co]):
     """What a sweep kept, node by node."""
 
-    records: Sequence[Keep]
+    records: Sequence[Kept_co]
 
-    def at(self, index: int) -> Keep:
+    def at(self, index: int) -> Kept_co:
         """Return what was kept for one node."""
         return self.records[index]
 
 
 class Walk(Protocol):
-    """What drives the steps of a formulation, unrolled or rolled."""
+    """What drives the steps of a formulation, unrolled or rolled.
+
+    Results are expressions; those of a rolled walk are written by its items, and it returns none.
+    """
 
     gravity: ca.SX
 
-    def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]) -> Kept[Keep]:
+    def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[object]) -> Kept[Keep]:
         """Walk from the ground to the tips; `base` is what the ground leaves."""
         ...
 
     def inward(
-        self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[Any]
+        self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[object]
     ) -> tuple[Leaving, Kept[Keep]]:
         """Walk from the tips to the ground; `empty` arrives at a tip. Return also what reaches the ground."""
         ...
@@ -59,19 +62,19 @@ class Walk(Protocol):
         self,
         step: Callable[..., tuple[Leaving, ca.SX]],
         start: Kept[Leaving],
-        *kept: Kept[Any],
-    ) -> Any:
+        *kept: Kept[object],
+    ) -> ca.SX:
         """From every node climb to the ground; collect the pairs' blocks into a matrix (nv, nv), mirrored.
 
         Rows and columns of a block are the freedoms that are eliminated at its two nodes.
         """
         ...
 
-    def gather(self, kept: Kept[Any], part: str) -> Any:
+    def gather(self, kept: Kept[object], part: str) -> ca.SX:
         """Assemble one part of the kept records into a vector (nv), in the declared order."""
         ...
 
-    def stacked(self, kept: Kept[Any], part: str, size: int, *, every: bool = False) -> Any:
+    def stacked(self, kept: Kept[object], part: str, size: int, *, every: bool = False) -> ca.SX:
         """Stack one part of the kept records (n * size), each node at its position; or of `every` node in order."""
         ...
 
@@ -147,7 +150,7 @@ class Unrolled:
             k = self.parents[k]
         return k
 
-    def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]) -> Kept[Keep]:
+    def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[object]) -> Kept[Keep]:
         """Walk from the ground to the tips."""
         left: list[Any] = []
         records: list[Keep] = []
@@ -162,7 +165,7 @@ class Unrolled:
         return Kept(records)
 
     def inward(
-        self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[Any]
+        self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[object]
     ) -> tuple[Leaving, Kept[Keep]]:
         """Walk from the tips to the ground."""
         arrived: list[Any] = [None] * (len(self.nodes) + 1)  # the last one is the ground's
@@ -179,7 +182,7 @@ class Unrolled:
         total = empty if arrived[-1] is None else arrived[-1]
         return total, Kept(records)
 
-    def climb(self, step: Callable[..., tuple[Leaving, ca.SX]], start: Kept[Leaving], *kept: Kept[Any]) -> ca.SX:
+    def climb(self, step: Callable[..., tuple[Leaving, ca.SX]], start: Kept[Leaving], *kept: Kept[object]) -> ca.SX:
         """From every node climb to the ground, collecting blocks of a symmetric matrix."""
         A = ca.densify(ca.SX(self.nv, self.nv))
         freedoms = [self._eliminated(k) for k in range(len(self.nodes))]
@@ -201,7 +204,7 @@ class Unrolled:
         joint = slice(0, 0) if getattr(self.nodes[k], "shared", False) else self.v_slices[k]
         return [*range(joint.start, joint.stop), *range(own.start, own.stop)]
 
-    def gather(self, kept: Kept[Any], part: str) -> ca.SX:
+    def gather(self, kept: Kept[object], part: str) -> ca.SX:
         """Assemble one part of the kept records into a vector (nv)."""
         out = ca.densify(ca.SX(self.nv, 1))
         for node, record, where in zip(self.nodes, kept.records, self.v_slices, strict=True):
@@ -210,7 +213,7 @@ class Unrolled:
                 out[where] = out[where] + value if getattr(node, "shared", False) else value
         return out
 
-    def stacked(self, kept: Kept[Any], part: str, size: int, *, every: bool = False) -> ca.SX:
+    def stacked(self, kept: Kept[object], part: str, size: int, *, every: bool = False) -> ca.SX:
         """Stack one part of the kept records by position, nodes without one left out; or of `every` node in order."""
         blocks = {}
         positions = range(len(self.nodes)) if every else self.positions

@@ -93,23 +93,23 @@ def sweep(walk: Walk) -> Dynamics:
     return Dynamics(place, hinge, outcome)
 
 
-def forward_dynamics(walk: Walk) -> Any:
+def forward_dynamics(walk: Walk) -> ca.SX:
     """Return the joint accelerations (nv)."""
     return walk.gather(sweep(walk).outcome, "acceleration")
 
 
-def driving_forces(walk: Walk) -> Any:
+def driving_forces(walk: Walk) -> ca.SX:
     """Return the joint efforts (nv): those given, and those that prescribed hinges need."""
     return walk.gather(sweep(walk).outcome, "effort")
 
 
-def reactions(walk: Walk) -> Any:
+def reactions(walk: Walk) -> ca.SX:
     """Return the reaction of every joint, node after node (n * 6), from (18)."""
     result = sweep(walk)
     return joint_wrenches(walk, result.place, result.outcome)
 
 
-def hinge_inertias(walk: Walk) -> Any:
+def hinge_inertias(walk: Walk) -> ca.SX:
     """Return each hinge's smallest pivot over the least that is trusted (n): not above one if it moves nothing."""
     place = walk.outward(locate, AngularState.rest())
     _, hinge = walk.inward(eliminate_joint, Articulated.nothing(), place)

@@ -105,7 +105,7 @@ def newton_euler(walk: Walk) -> tuple[Any, Any]:
     return inertial, effort
 
 
-def inverse_dynamics(walk: Walk) -> Any:
+def inverse_dynamics(walk: Walk) -> ca.SX:
     """Return the joint efforts (nv) for given accelerations (8.1)."""
     return walk.gather(newton_euler(walk)[1], "tau")
 
@@ -114,13 +114,13 @@ bias_force = inverse_dynamics
 """The same sweeps on nodes whose accelerations are zero (8.5)."""
 
 
-def reactions(walk: Walk) -> Any:
+def reactions(walk: Walk) -> ca.SX:
     """Return the reaction of every joint, node after node (n * 6), for given accelerations."""
     inertial, effort = newton_euler(walk)
     return joint_wrenches(walk, inertial, effort)
 
 
-def mass_matrix(walk: Walk) -> Any:
+def mass_matrix(walk: Walk) -> ca.SX:
     """Return the mass matrix (nv, nv), computed once and mirrored (8.6)."""
     place = walk.outward(configure, ())
     _, column = walk.inward(compose, CompositeBody(RigidInertia.zero()), place)
@@ -200,10 +200,11 @@ def _least_pivots(walk: Unrolled, mass: Mapping[tuple[int, int], ca.SX]) -> dict
     return least
 
 
-def forward_dynamics(walk: object) -> Any:
+def forward_dynamics(walk: object) -> ca.SX:
     """Return the joint accelerations (nv): M v' = tau - b (8.4), with the zeros of M between branches kept."""
     if not isinstance(walk, Unrolled):
-        return _forward_in_loops(walk)
+        by_loops: ca.SX = _forward_in_loops(walk)
+        return by_loops
     system = equations(walk)
     return system.complete(system.factor().solve(dict(system.right)))
 

@@ -152,16 +152,17 @@ def reference_of(reference: Reference, k: int) -> str:
     return reference[k] if k >= 0 else "origin"
 
 
-def bodies(walk: Walk, reference: Reference) -> Any:
+def bodies(walk: Walk, reference: Reference) -> Kept[GroundBody]:
     """Return every body; a walk remembers them."""
     memory: dict[Any, Any] = getattr(walk, "memory", {})
     key = ("bodies", reference)
     if key not in memory:
         memory[key] = _placed(walk, reference)
-    return memory[key]
+    found: Kept[GroundBody] = memory[key]
+    return found
 
 
-def _placed(walk: Walk, reference: Reference) -> Any:
+def _placed(walk: Walk, reference: Reference) -> Kept[GroundBody]:
     if isinstance(reference, str):
         return walk.outward(_locate(reference, reference, walk.gravity), GroundState.ground())
     assert isinstance(walk, Unrolled)

@@ -20,7 +20,7 @@ class JointWrench(NamedTuple):
     wrench: ca.SX
 
 
-def joint_wrenches(walk: Walk, place: Any, force: Any) -> Any:
+def joint_wrenches(walk: Walk, place: Any, force: Any) -> ca.SX:
     """Return every joint's reaction, node after node (n * 6); `place` keeps x and axes, `force` keeps f."""
     return walk.stacked(walk.outward(joint_wrench, (), place, force), "wrench", 6)
 

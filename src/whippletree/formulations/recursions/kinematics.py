@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.formulations.nodes.node import AngularState, Node
-from whippletree.formulations.nodes.sweeps import Unrolled, Walk
+from whippletree.formulations.nodes.sweeps import Kept, Unrolled, Walk
 from whippletree.spatial import RigidInertia, Rotation, Translation, centripetal, cross, stack
 
 __all__ = [
@@ -79,34 +79,34 @@ class Accelerating(NamedTuple):
     alpha: ca.SX
 
 
-def poses(walk: Walk) -> Any:
+def poses(walk: Walk) -> Kept[Placed]:
     """Return every node's pose."""
     return walk.outward(place, Pose.ground())
 
 
-def pose_rows(walk: Walk) -> Any:
+def pose_rows(walk: Walk) -> ca.SX:
     """Return the rows of [R, p], node after node (n * 12)."""
     return walk.stacked(walk.outward(place_in_rows, Pose.ground()), "rows", 12, every=True)
 
 
-def twists(walk: Walk) -> Any:
+def twists(walk: Walk) -> Kept[Moving]:
     """Return every node's pose and twist."""
     return walk.outward(move, Twist(Pose.ground(), ca.SX.zeros(6)))
 
 
-def twist_rates(walk: Walk) -> Any:
+def twist_rates(walk: Walk) -> Kept[Accelerating]:
     """Return every node's axes, turning rate and acceleration, without gravity."""
     return walk.outward(accelerate, (AngularState.rest(), ca.SX.zeros(6)))
 
 
-def energies(walk: Walk) -> tuple[Any, Any]:
+def energies(walk: Walk) -> tuple[ca.SX, ca.SX]:
     """Return kinetic and potential energy, the latter zero at the ground's origin."""
     moving = twists(walk)
     (kinetic, moment), _ = walk.inward(add_energy, (ca.SX.zeros(1), ca.SX.zeros(3)), moving)
     return kinetic, -ca.dot(walk.gravity, moment)
 
 
-def momentum(walk: Walk) -> tuple[Any, Any, Any]:
+def momentum(walk: Walk) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return mass, first moment, and momentum [angular about the ground's origin; linear], in ground axes."""
     moving = twists(walk)
     empty = (ca.SX.zeros(1), ca.SX.zeros(3), ca.SX.zeros(6))
@@ -204,7 +204,7 @@ class WrenchEffort(NamedTuple):
     tau: ca.SX
 
 
-def wrench_efforts(walk: Walk) -> Any:
+def wrench_efforts(walk: Walk) -> ca.SX:
     """Return J^T w (nv): the joint efforts that the applied wrenches amount to."""
     loaded = walk.outward(collect_wrenches, AngularState.rest())
     return walk.gather(walk.inward(project_wrenches, (ca.SX.zeros(6),), loaded)[1], "tau")
@@ -231,7 +231,7 @@ class Axes(NamedTuple):
     p: ca.SX
 
 
-def joint_axes(walk: Walk) -> Any:
+def joint_axes(walk: Walk) -> Kept[Axes]:
     """Return every joint's map in ground axes, with the node's pose."""
     return walk.outward(turn_axes, Pose.ground())
 

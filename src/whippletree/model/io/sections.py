@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeAlias
 
 import casadi as ca
 
@@ -51,6 +51,12 @@ _ORIGIN = (0.0, 0.0, 0.0)
 _AXES = ("x", "y", "z", "-x", "-y", "-z")
 _ELEMENTS = "whippletree.elements."
 
+Entry: TypeAlias = "str | float | bool | Sequence[Entry] | Mapping[str, Entry] | None"
+"""What a file holds in one place: a word, a number, or lists and mappings of such."""
+
+Section: TypeAlias = dict[str, Entry]
+"""An element of a file, by its keys."""
+
 
 class Sections:
     """The sections of a file, from a description."""
@@ -65,12 +71,12 @@ class Sections:
         ]
         self._texts = self._parameter_texts()
 
-    def tree(self, model: Model) -> dict[str, Any]:
+    def tree(self, model: Model) -> dict[str, object]:
         """Return the whole file."""
         d = self._d
         owned = {name for use in d.forces for name in use.own_states}  # their elements bring them along
         inside = {body.name for body in d.bodies if body.kind is not None}  # elastic forces come with their bodies
-        sections: dict[str, Any] = {
+        sections: dict[str, object] = {
             "whippletree": FORMAT,
             "name": d.name,
             "gravity": self._numbers(d.gravity),
@@ -113,7 +119,7 @@ class Sections:
     def _numbers(self, values: Sequence[Scalar]) -> list[float | str]:
         return [self._number(value) for value in values]
 
-    def _square(self, rows: Sequence[Sequence[Scalar]]) -> list[Any]:
+    def _square(self, rows: Sequence[Sequence[Scalar]]) -> Sequence[Entry]:
         """Return a matrix, or its diagonal if that is all there is."""
         off = [entry for i, row in enumerate(rows) for j, entry in enumerate(row) if i != j]
         if _same(off, (0.0,) * len(off)):
@@ -122,13 +128,13 @@ class Sections:
 
     # ------------------------------------------------------------------ elements
 
-    def _body(self, body: Body) -> dict[str, Any]:
+    def _body(self, body: Body) -> Section:
         if body.kind is not None:
             return {"modal": self._stored(body.name, body.kind)}
         properties = body.properties
-        found: dict[str, Any] = {}
+        found: Section = {}
         drawn = [self._drawn(shape) for shape in properties.shapes]
-        shapes: dict[str, Any] = {"shapes": drawn} if drawn else {}
+        shapes: Section = {"shapes": drawn} if drawn else {}
         if properties == MassProperties():
             return shapes
         found["mass"] = self._number(properties.mass)
@@ -162,27 +168,27 @@ class Sections:
         self.beside[file] = kind
         return file
 
-    def _drawn(self, shape: Shape) -> dict[str, Any]:
+    def _drawn(self, shape: Shape) -> Section:
         """Return a shape that is drawn."""
         sizes = dict(zip(DIMENSIONS[shape.kind], self._numbers(shape.size), strict=True))
         file = {"file": shape.file} if shape.file else {}
         return {shape.kind: {**sizes, **file}, **self._pose(shape.placement)}
 
-    def _frame(self, frame: Frame) -> dict[str, Any]:
+    def _frame(self, frame: Frame) -> Section:
         return {"on": frame.body, **self._pose(frame.placement)}
 
-    def _pose(self, placement: Placement) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _pose(self, placement: Placement) -> Section:
+        found: Section = {}
         if not _same(placement.point, _ORIGIN):
             found["at"] = self._numbers(placement.point)
         if placement.rotation != IDENTITY:
             found["rotation"] = [list(row) for row in placement.rotation]
         return found
 
-    def _joint(self, use: JointUse) -> dict[str, Any]:
+    def _joint(self, use: JointUse) -> Section:
         joint = use.joint
         if isinstance(joint, ThreeAngles):
-            head: dict[str, Any] = {joint.like: [use.parent, use.child], "coordinates": joint.sequence.word}
+            head: Section = {joint.like: [use.parent, use.child], "coordinates": joint.sequence.word}
             return head | self._sides(use) | ({"prescribed": True} if use.prescribed else {})
         head = {joint.kind: [use.parent, use.child]}
         if joint.kind not in JOINTS and registered("joints").get(joint.kind) is not type(joint):
@@ -194,7 +200,7 @@ class Sections:
         head |= self._sides(use)
         return head | ({"prescribed": True} if use.prescribed else {})
 
-    def _sides(self, use: JointUse) -> dict[str, Any]:
+    def _sides(self, use: JointUse) -> Section:
         """Return points and axes if they say it all, else poses."""
         at, at_child = use.on_parent.point, use.on_child.point
         for words in _guesses(use.joint.n_axes):
@@ -208,7 +214,7 @@ class Sections:
                 return {**given, **words}
         return {"pose": self._pose(use.on_parent), "pose_child": self._pose(use.on_child)}
 
-    def _closure(self, use: ClosureUse) -> dict[str, Any]:
+    def _closure(self, use: ClosureUse) -> Section:
         closure = use.closure
         if isinstance(closure, Coupling):
             ratios = zip(map(self._coordinate, use.coordinates), closure.ratios, strict=True)
@@ -223,7 +229,7 @@ class Sections:
             return {"expression": written[0] if len(written) == 1 else written}
         return self._declared(use, closure, "closure")
 
-    def _drive(self, use: ClosureUse, motion: Motion) -> dict[str, Any]:
+    def _drive(self, use: ClosureUse, motion: Motion) -> Section:
         """Return a drive; what follows a spline through time says just that."""
         t, parameters = ca.SX.sym("t"), ca.SX.sym("parameter", len(motion.arguments))
         column = ca.SX(motion.function(t, parameters))
@@ -242,24 +248,24 @@ class Sections:
         entries = dict(zip(motion.components, written, strict=True))
         return {**self._at("drive_point", use.sides[0]), "position": [entries.get(c) for c in range(3)]}
 
-    def _state(self, use: StateUse) -> dict[str, Any]:
+    def _state(self, use: StateUse) -> Section:
         (rate,) = self._formula(use.rate, use.sides, use.coordinates, use.states, use.name)
         return {"value": use.value, "rate": rate}
 
-    def _event(self, use: EventUse) -> dict[str, Any]:
+    def _event(self, use: EventUse) -> Section:
         watched, *values = self._formula(use.formula, use.sides, use.coordinates, use.states, use.name)
-        found: dict[str, Any] = {"expression": watched}
+        found: Section = {"expression": watched}
         if use.direction:
             found["direction"] = "rising" if use.direction > 0 else "falling"
         if use.stop:
             found["stop"] = True
+        sets: dict[str, dict[str, list[float | str]]] = {}
         for (kind, name, _), value in zip(use.sets, values, strict=True):
-            found.setdefault(_SECTIONS[kind], {}).setdefault(name, []).append(value)
-        for section in set(_SECTIONS.values()) & found.keys():
-            found[section] = {name: v[0] if len(v) == 1 else v for name, v in found[section].items()}
-        return found
+            sets.setdefault(_SECTIONS[kind], {}).setdefault(name, []).append(value)
+        given = {section: {name: v[0] if len(v) == 1 else v for name, v in of.items()} for section, of in sets.items()}
+        return {**found, **given}
 
-    def _force(self, use: ForceUse) -> dict[str, Any]:
+    def _force(self, use: ForceUse) -> Section:
         force = use.force
         if isinstance(force, LawSpring):
             return self._law_spring(use, force)
@@ -281,7 +287,7 @@ class Sections:
         initial = [self._d.state(name).value for name in use.own_states]
         return {**self._declared(use, force, "force"), **({"initial": initial} if any(initial) else {})}
 
-    def _declared(self, use: ClosureUse | ForceUse, element: DeclaredClosure | Force, family: str) -> dict[str, Any]:
+    def _declared(self, use: ClosureUse | ForceUse, element: DeclaredClosure | Force, family: str) -> Section:
         """Return an element as its type declares it: its word with what it is on, and its fields."""
         word, n, m = element.word, element.n_sides, element.n_coordinates
         built_in = word in BUILT_IN[f"{family}s"] and type(element).__module__.startswith(_ELEMENTS)
@@ -302,13 +308,13 @@ class Sections:
             return {**self._on_coordinate(word, use), **own}
         return {word: coordinates if m > 1 else coordinates[0], **own}
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: Scalar | tuple[Scalar, ...] | bool | str | None) -> Entry:
         """Return the value of a field: what is no number as it is."""
         if isinstance(value, tuple):
             return self._numbers(value)
         return value if value is None or isinstance(value, bool | str) else self._number(value)
 
-    def _law_spring(self, use: ForceUse, force: LawSpring) -> dict[str, Any]:
+    def _law_spring(self, use: ForceUse, force: LawSpring) -> Section:
         written = self._formula(
             force.law, use.sides[2:], use.coordinates, use.states, use.name, ["elongation", "elongation_rate"]
         )
@@ -316,49 +322,49 @@ class Sections:
         length = {"free_length": self._number(force.free_length)}
         return {"spring": self._two(use), **self._points_on(use.sides[:2]), **length, **laws}
 
-    def _bushing(self, use: ForceUse, force: Bushing) -> dict[str, Any]:
-        found: dict[str, Any] = {"bushing": [body for body, _ in use.sides]}
+    def _bushing(self, use: ForceUse, force: Bushing) -> Section:
+        found: Section = {"bushing": [body for body, _ in use.sides]}
         found |= {key: self._pose(side[1]) for key, side in zip(("pose", "pose_child"), use.sides, strict=True)}
         for name in ("stiffness", "damping"):
             entries = getattr(force, name)
             found[name] = self._square([entries[6 * i : 6 * i + 6] for i in range(6)])
         return found
 
-    def _actuator(self, use: ForceUse, force: Actuator) -> dict[str, Any]:
+    def _actuator(self, use: ForceUse, force: Actuator) -> Section:
         (effort,) = self._formula(
             force.effort, use.sides, use.coordinates[1:], use.states, use.name, _transmitted(use.reactions)
         )
         return {**self._on_coordinate("actuator", use), "effort": effort}
 
-    def _load(self, use: ForceUse, force: Load) -> dict[str, Any]:
+    def _load(self, use: ForceUse, force: Load) -> Section:
         read = (use.sides[1:], use.coordinates, use.states, use.name, _transmitted(use.reactions))
         wrench = self._formula(force.wrench, *read)
         frame = {"frame": "body"} if force.follows else {}
         return {**self._at("load", use.sides[0]), "wrench": wrench, **frame}
 
-    def _contact(self, use: ForceUse, force: Contact) -> dict[str, Any]:
+    def _contact(self, use: ForceUse, force: Contact) -> Section:
         points = [self._numbers(force.points[i : i + 3]) for i in range(0, len(force.points), 3)]
         return self._on_ground("contact", use, force) | ({"points": points} if points else {})
 
-    def _contact_between(self, use: ForceUse, force: CapsuleContact | BoxContact) -> dict[str, Any]:
+    def _contact_between(self, use: ForceUse, force: CapsuleContact | BoxContact) -> Section:
         found = {"contact_between": self._two(use), **self._points_on(use.sides[:2]), **self._plain_numbers(force)}
         if isinstance(force, BoxContact):
             return found | {"axis": _normal(force.axis), "size_child": self._numbers(force.size)}
         return found | {"axis": _normal(force.axis), "axis_child": _normal(force.axis_child)}
 
-    def _tyre(self, use: ForceUse, force: Tyre) -> dict[str, Any]:
+    def _tyre(self, use: ForceUse, force: Tyre) -> Section:
         initial = [self._d.state(name).value for name in use.own_states]
         found = self._on_ground("tyre", use, force) | {"axis": _normal(force.axis)}
         return found | ({"initial": initial} if any(initial) else {})
 
-    def _on_ground(self, word: str, use: ForceUse, force: Contact | Tyre) -> dict[str, Any]:
+    def _on_ground(self, word: str, use: ForceUse, force: Contact | Tyre) -> Section:
         """Return what keeps a body out of a plane of the ground: where it is, the plane, and its plain numbers."""
         states = use.states[len(use.own_states) :]
         (offset,) = self._formula(force.height, use.sides[1:], use.coordinates, states, use.name)
         found = {**self._at(word, use.sides[0]), "normal": _normal(force.normal), "offset": offset}
         return found | self._plain_numbers(force)
 
-    def _plain_numbers(self, force: Force) -> dict[str, Any]:
+    def _plain_numbers(self, force: Force) -> Section:
         """Return the fields of an element that are one number each."""
         single = [name for name, what in quantities(force).items() if what.size is None]
         numbers = {name: getattr(force, name) for name in single}
@@ -366,7 +372,7 @@ class Sections:
 
     # ------------------------------------------------------------------ what elements hold on to
 
-    def _on_coordinate(self, kind: str, use: ClosureUse | ForceUse) -> dict[str, Any]:
+    def _on_coordinate(self, kind: str, use: ClosureUse | ForceUse) -> Section:
         joint, index = use.coordinates[0]
         return {kind: joint, **({"index": index} if index else {})}
 
@@ -377,11 +383,11 @@ class Sections:
     def _two(self, use: ForceUse) -> list[str]:
         return [self._place_of(side) for side in use.sides[:2]]
 
-    def _points_on(self, sides: Sequence[SideUse]) -> dict[str, Any]:
+    def _points_on(self, sides: Sequence[SideUse]) -> Section:
         pairs = zip(("at", "at_child"), sides, strict=False)
         return {key: self._numbers(side[1].point) for key, side in pairs if self._is_point(side)}
 
-    def _at(self, kind: str, side: SideUse) -> dict[str, Any]:
+    def _at(self, kind: str, side: SideUse) -> Section:
         point = {"at": self._numbers(side[1].point)} if self._is_point(side) else {}
         return {kind: self._place_of(side), **point}
 
@@ -498,7 +504,7 @@ def _guesses(n_axes: int) -> list[dict[str, Any]]:
     return [{"axis": a, "axis_child": b} for a in _AXES for b in _AXES if a[-1] != b[-1]]
 
 
-def _normal(normal: Sequence[Any]) -> Any:
+def _normal(normal: Sequence[Any]) -> str | list[float]:
     """Return a direction such that it is read back to the last digit: by name, or a multiple of it."""
     for name in _AXES:
         if direction(name) == tuple(normal):
@@ -526,12 +532,12 @@ def _numbers_among(written: Sequence[str]) -> list[float | str]:
     return found
 
 
-def _plain(settings: Mapping[str, object]) -> dict[str, Any]:
+def _plain(settings: Mapping[str, object]) -> dict[str, object]:
     """Return settings as plain mappings, lists, numbers and words."""
     return {key: _plain_value(value) for key, value in settings.items()}
 
 
-def _plain_value(value: object) -> Any:
+def _plain_value(value: object) -> object:
     if isinstance(value, Placement):
         return {"at": [*value.point], "rotation": [[*row] for row in value.rotation]}
     return {key: _plain_value(item) for key, item in value.items()} if isinstance(value, Mapping) else value

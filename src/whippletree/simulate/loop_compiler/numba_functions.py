@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -138,7 +138,7 @@ def _written(function: Callable[..., Any], typed: Callable[..., Any]) -> Any:
 def _call_by_address(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return how a call by address is typed, and how its code is made."""
 
-    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]) -> ir.Value:
         convention = context.call_conv
         kind = convention.get_function_type(sig.return_type, sig.args)
         number = field(builder, sig.args[0], values[0], function.__name__)
@@ -154,7 +154,7 @@ def _call_by_address(function: Callable[..., Any]) -> Callable[..., Any]:
 def _cast(struct: NativeStructType) -> Callable[..., Any]:
     """Return how an address is read as that of a struct."""
 
-    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]) -> ir.Value:
         return builder.inttoptr(values[0], context.get_value_type(sig.return_type))
 
     return lambda context, address: (struct(_types.int64), generate)
@@ -163,7 +163,7 @@ def _cast(struct: NativeStructType) -> Callable[..., Any]:
 def _kernel_call(context: Any, kernel: Any) -> Any:
     """Call a kernel: an array of six addresses."""
 
-    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]) -> ir.Value:
         array, pointer = context.make_array(sig.args[0])(context, builder, values[0]), _byte.as_pointer()
         numbers = [builder.load(builder.gep(array.data, [_word(k)])) for k in range(_KERNEL_WORDS)]
         kind = ir.FunctionType(ir.VoidType(), [pointer] * (_KERNEL_WORDS - 1))
@@ -177,7 +177,7 @@ def _kernel_call(context: Any, kernel: Any) -> Any:
 def _kept_apart(context: Any) -> Any:
     """Keep the function that is being made from being copied into its callers."""
 
-    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]) -> ir.Value:
         builder.function.attributes.add("noinline")
         return context.get_dummy_value()
 
@@ -211,7 +211,7 @@ def _entry_library(marked: MarkedFunction, made: Any) -> str:
     return str(library.get_llvm_str())
 
 
-def _argument(context: Any, builder: Any, kind: Any, words: Iterator[Any]) -> Any:
+def _argument(context: Any, builder: ir.IRBuilder, kind: Any, words: Iterator[ir.Value]) -> ir.Value:
     """Return an argument, made of the next words of the table, as Numba knows it."""
     first = next(words)
     if isinstance(kind, types.Array):

@@ -63,7 +63,7 @@ def type_of_annotation(annotation: str) -> Any:
     return type_of_struct(struct_named(annotation))
 
 
-def field(builder: Any, kind: NativeStructType, value: Any, name: str, offset: int = 0) -> Any:
+def field(builder: ir.IRBuilder, kind: NativeStructType, value: ir.Value, name: str, offset: int = 0) -> ir.Value:
     """Return the code that reads a number of a field from the table, which stays as it is while machine code runs."""
     place = WORDS_PER_FIELD * list(kind.fields).index(name) + offset
     number = builder.load(builder.gep(builder.bitcast(value, _WORD.as_pointer()), [ir.Constant(_WORD, place)]))
@@ -71,7 +71,7 @@ def field(builder: Any, kind: NativeStructType, value: Any, name: str, offset: i
     return number
 
 
-def array_at(context: Any, builder: Any, kind: Any, address: Any, shape: Sequence[Any]) -> Any:
+def array_at(context: Any, builder: ir.IRBuilder, kind: Any, address: ir.Value, shape: Sequence[ir.Value]) -> ir.Value:
     """Return the code that makes an array, without an owner, of an address and its sizes."""
     array = _arrays.make_array(kind)(context, builder)
     strides = [_WORD(8)] if len(shape) == 1 else [builder.mul(shape[1], _WORD(8)), _WORD(8)]
@@ -93,7 +93,7 @@ class _StructFields(_Attributes):  # type: ignore[misc]
         return kind.of(field) if field in kind.fields else None
 
 
-def _read(context: Any, builder: Any, kind: NativeStructType, value: Any, name: str) -> Any:
+def _read(context: Any, builder: ir.IRBuilder, kind: NativeStructType, value: ir.Value, name: str) -> ir.Value:
     """Return the code that reads a field: a number, or an array without an owner."""
     array_kind, first = kind.of(name), field(builder, kind, value, name)
     if not isinstance(array_kind, types.Array):
@@ -102,7 +102,7 @@ def _read(context: Any, builder: Any, kind: NativeStructType, value: Any, name: 
     return array_at(context, builder, array_kind, first, shape)
 
 
-def _unboxed(kind: NativeStructType, value: Any, c: Any) -> Any:
+def _unboxed(kind: NativeStructType, value: ir.Value, c: Any) -> Any:
     number = c.pyapi.object_getattr_string(value, "address")
     address = c.pyapi.long_as_voidptr(number)
     c.pyapi.decref(number)
