@@ -55,7 +55,7 @@ bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g
 papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
 	$(BIN)/whippletree papers
 
-papers-page: $(STAMP)-core  ## the same, written to docs/papers_tables.md; about five minutes on a quiet machine
+papers-page: $(STAMP)-core  ## the same, written to docs/papers_tables.md; about ten minutes on a quiet machine
 	$(BIN)/whippletree papers --page docs/papers_tables.md
 
 clean:
