@@ -2,8 +2,8 @@
 
     python benchmarks/verification.py [problem ...]
 
-The problems are those of `accuracy.py` that are not random, the tolerance is 1e-8; the least of four runs counts, after one
-that compiles. The bar is 2.5.
+The problems are those of `accuracy.py` that are not random, with a tolerance of 1e-8. The least of four runs
+counts, after one that compiles. The bar is 2.5.
 """
 
 from __future__ import annotations
