@@ -87,7 +87,10 @@ def open_loops(n_bodies: int, ends: Sequence[Ends]) -> Opening:
         able = [body for body in inner if _stays_whole(n_bodies, ends, removed | {body}, cut)]
         if able:
             far = [joint.far for joint in chains]  # the farthest last
-            removed.add(min(able, key=lambda body: (_degree(ends, body, removed, cut), -far.index(body))))
+            lonely = {body: len(_beside(ends, body) & removed) for body in able}
+            removed.add(
+                min(able, key=lambda body: (_degree(ends, body, removed, cut), lonely[body], -far.index(body)))
+            )
         else:
             cut.add(over[-1])
 
@@ -119,6 +122,11 @@ def _chains(ends: Sequence[Ends], removed: Collection[int], cut: Collection[int]
 
 def _degree(ends: Sequence[Ends], body: int, removed: Collection[int], cut: Collection[int]) -> int:
     return sum((a == body) + (b == body) for _, a, b in _live(ends, removed, cut))
+
+
+def _beside(ends: Sequence[Ends], body: int) -> set[int]:
+    """Return the bodies that a body has joints with."""
+    return {a if b == body else b for a, b in ends if body in (a, b)}
 
 
 def _stays_whole(n_bodies: int, ends: Sequence[Ends], removed: Collection[int], cut: Collection[int]) -> bool:
