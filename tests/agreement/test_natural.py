@@ -55,7 +55,7 @@ def test_random_loops(family: str, i: int) -> None:
         assert error > true / 10, name
 
 
-@pytest.mark.parametrize("seed", sampled(range(60), lambda seed: seed in (1, 4)))
+@pytest.mark.parametrize("seed", sampled(range(60), lambda seed: seed in (4, 55)))
 def test_random_trees(seed: int) -> None:
     n_bodies = 1 + (11 * seed) % (13 if seed < 16 else 40)
     prescribed = 0.3 if seed % 2 else 0.0
