@@ -39,7 +39,8 @@ class NodeConstants:
     is that body where its inertia is. For each freedom of the joint, `stretched_inertia` is what all that hangs on it
     would have stretched out, and `least_inertia` the hinge inertia below which nothing but rounding is left; `watched`
     says that it may come to that; with `new_reference`, moments about a point of the ground are taken about the joint's
-    own point from here on (see `hinge_scales`).
+    own point from here on (see `hinge_scales`). `combinations` are those in which own coordinates are eliminated, at
+    their home and where they are shared.
     """
 
     parent: int
@@ -56,6 +57,7 @@ class NodeConstants:
     least_inertia: list[Scalar] = field(default_factory=list)
     watched: bool = False
     new_reference: bool = False
+    combinations: ca.SX | None = None
 
     @property
     def freedoms(self) -> list[int]:
@@ -200,6 +202,7 @@ def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad
         least_inertia=least,
         watched=constants.watched,
         new_reference=constants.new_reference,
+        combinations=constants.combinations,
     )
 
 
@@ -212,8 +215,31 @@ def make_node_tree(description: Description, plan: Plan, *, weld: bool = True) -
         index, body_in_node = made.where[frame.body]
         made.where[frame.name] = (index, body_in_node @ frame.placement)
     set_hinge_scales(made.nodes, closed=bool(plan.cuts or description.closures))
+    _set_combinations(made.nodes)
     positions = _positions(made.nodes, description)
     return NodeTree(tuple(made.nodes), made.where, description.gravity, plan.nq, plan.nv, positions)
+
+
+def _set_combinations(nodes: Sequence[NodeConstants]) -> None:
+    """Set in which combinations the own coordinates of each body are eliminated, if the tree reaches it at its frame."""
+    carry, units = {one.parent for one in nodes}, dict[int, list[NodeConstants]]()
+    carrying = {id(nodes[k]) for k in carry if k >= 0}
+    known: dict[tuple[int, tuple[str, ...]], ca.SX | None] = {}
+    for one in nodes:
+        for where in (one.home, one.v if one.shared else None):
+            if where is not None:
+                units.setdefault(where.start, []).append(one)
+    for unit in units.values():
+        if any(isinstance(one.joint, Reversed) for one in unit if one.shared):
+            continue
+        kind = next(one.body for one in unit if one.body is not None)
+        frames = tuple(
+            one.joint.frame for one in unit if isinstance(one.joint, MovingFrame) and id(one) in carrying
+        )
+        if (id(kind), frames) not in known:
+            known[id(kind), frames] = kind.combinations(frames)
+        for one in unit:
+            one.combinations = known[id(kind), frames]
 
 
 class _Making:

@@ -149,7 +149,7 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
     pivot = _smallest_pivot(factors, terms)
     n_shared = U.shape[1] - (0 if terms.H is None else terms.H.shape[1])
     L = ca.SX(0, 0) if factors.L is None else factors.L
-    kept = HingeFactors(S, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared], L, K)
+    kept = HingeFactors(S, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared], L, K, terms.combinations)
     return Articulated(shift.inertia(P_plus), shift.force(z_plus)), kept
 
 
