@@ -41,6 +41,7 @@ from whippletree.formulations.nodes.node_interface import (
     NodeTerms,
     VelocityTerms,
 )
+from whippletree.formulations.nodes.operation_stages import record_step
 from whippletree.spatial import (
     ArticulatedInertia,
     RigidInertia,
@@ -128,6 +129,7 @@ class Node:
         found = self.joint.split(x, v, self.combinations)
         if found is None:
             return None
+        record_step("pose and map of the interface", found)
         return found._replace(shift=Shift.of(Translation(self.point), Rotation(self.rotation), *found.shift.factors))
 
     def _shift(self, x: ca.SX) -> Shift:
@@ -154,12 +156,18 @@ class Node:
 
     def own_inertia(self) -> OwnInertia | None:
         """Return the inertia in the directions of the node's own rates, if it has any (2)."""
-        return None if self.body is None else self._once("own inertia", self.body.inertia, self.q)
+        if self.body is None:
+            return None
+        found = self._once("own inertia", self.body.inertia, self.q)
+        record_step("inertia of the body", found)
+        return found
 
     def own_velocity_forces(self, rate: ca.SX) -> OwnVelocityForces:
         """Return the velocity forces beside the gyroscopic ones, for a turning rate in node axes."""
         assert self.body is not None
-        return self._once("own velocity forces", self.body.velocity_forces, self.q, self.v, rate)
+        found = self._once("own velocity forces", self.body.velocity_forces, self.q, self.v, rate)
+        record_step("velocity forces of the body", found)
+        return found
 
     def own_effort(self, motion: AngularState, alpha: ca.SX) -> ca.SX:
         """Return C^T alpha + E v' + e, the efforts that the node's own rates need beside H^T f (2); else nothing."""
