@@ -36,7 +36,8 @@ def elimination_basis(E: Array, A: Array) -> Array | None:
     """
     n = E.shape[0]
     B = np.eye(n)
-    for modes in _connected((E != 0) | (A.T.astype(bool).astype(int) @ A.astype(bool).astype(int) > 0)):
+    moving = (A != 0).astype(int)
+    for modes in _connected((E != 0) | (moving.T @ moving > 0)):
         rows = np.flatnonzero(np.any(A[:, modes], axis=1))
         if rows.size:
             B[np.ix_(modes, modes)] = _combined(E[np.ix_(modes, modes)], A[np.ix_(rows, modes)])
@@ -84,7 +85,7 @@ def _independent(A: Array) -> list[int]:
     return found
 
 
-def _connected(joined: npt.NDArray[np.bool_]) -> list[Array]:
+def _connected(joined: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.int64]]:
     """Return groups of numbers that are joined, directly or by others."""
     waiting, groups = set(range(len(joined))), []
     while waiting:

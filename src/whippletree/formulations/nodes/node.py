@@ -242,9 +242,7 @@ class Node:
             return self._shared_terms(children, place, H, P, z)
         if self.prescribed or H.shape[1] == 0:
             least = self.least_pivots(children.D)
-            return NodeTerms(
-                P, z, children.U, children.D, children.eps, least=least, combinations=self.combinations
-            )
+            return NodeTerms(P, z, children.U, children.D, children.eps, least=least, combinations=self.combinations)
         U, eps = P.times(H), self.tau - H.T @ z
         D = H.T @ U
         if children.eps.numel():

@@ -221,21 +221,20 @@ def make_node_tree(description: Description, plan: Plan, *, weld: bool = True) -
 
 
 def _set_combinations(nodes: Sequence[NodeConstants]) -> None:
-    """Set in which combinations the own coordinates of each body are eliminated, if the tree reaches it at its frame."""
-    carry, units = {one.parent for one in nodes}, dict[int, list[NodeConstants]]()
-    carrying = {id(nodes[k]) for k in carry if k >= 0}
-    known: dict[tuple[int, tuple[str, ...]], ca.SX | None] = {}
+    """Set in which combinations own coordinates are eliminated, for bodies that the tree reaches at their frame."""
+    carrying = {id(nodes[one.parent]) for one in nodes if one.parent >= 0}
+    units: dict[int, list[NodeConstants]] = {}
     for one in nodes:
-        for where in (one.home, one.v if one.shared else None):
-            if where is not None:
-                units.setdefault(where.start, []).append(one)
+        where = one.v if one.shared else one.home
+        if where is not None:
+            units.setdefault(where.start, []).append(one)
+    known: dict[tuple[int, tuple[str, ...]], ca.SX | None] = {}
     for unit in units.values():
-        if any(isinstance(one.joint, Reversed) for one in unit if one.shared):
+        if any(one.shared and isinstance(one.joint, Reversed) for one in unit):
             continue
         kind = next(one.body for one in unit if one.body is not None)
-        frames = tuple(
-            one.joint.frame for one in unit if isinstance(one.joint, MovingFrame) and id(one) in carrying
-        )
+        moving = [one for one in unit if id(one) in carrying]
+        frames = tuple(one.joint.frame for one in moving if isinstance(one.joint, MovingFrame))
         if (id(kind), frames) not in known:
             known[id(kind), frames] = kind.combinations(frames)
         for one in unit:
