@@ -359,7 +359,7 @@ class FlexibleBody(BodyKind):
         return stack(ca.densify(angular), ca.densify(place.R.T @ bend))
 
     def frame_motion(
-        self, frame: str, eta: ca.SX, rate: ca.SX, combinations: ca.SX | None = None
+        self, frame: str, eta: ca.SX, rate: ca.SX, combinations: ca.SX = ca.SX(0, 0)
     ) -> tuple[ca.SX, ca.SX, ca.SX] | None:
         """Return map, bias and velocity of an interface in body axes (1); nothing if it does not turn."""
         place, n = self._place(frame, eta), self.n_own
@@ -372,7 +372,7 @@ class FlexibleBody(BodyKind):
         bias = stack(place.terms.bias(turn) + T @ twist, ca.densify(bend))
         return stack(T @ turning, moving), bias, stack(T @ turn, ca.densify(place.J @ rate))
 
-    def combinations(self, frames: Sequence[str]) -> ca.SX | None:
+    def combinations(self, frames: Sequence[str]) -> ca.SX:
         """Return B by which other bodies on these interfaces meet few of the unknowns (`elimination_basis`).
 
         It is used where the modal inertia is constant.
@@ -380,10 +380,10 @@ class FlexibleBody(BodyKind):
         first = 9 + 3 * self.n_own
         varying = "F" in self.arrays or "node 0 inertia" in self.arrays
         if varying or not self.n_own or not frames or any(self.arrays.array(y)[first:].any() for y in ("y1", "y2")):
-            return None
+            return ca.SX(0, 0)
         A = np.vstack([self.arrays.array(f"{f} {what}") for f in frames for what in ("rotation", "translation")])
         B = elimination_basis(self._modal_inertia, A)
-        return None if B is None else ca.sparsify(ca.SX(ca.DM(B)))
+        return ca.SX(0, 0) if B is None else ca.sparsify(ca.SX(ca.DM(B)))
 
     def _place(self, frame: str, eta: ca.SX) -> _Place:
         n = self.n_own
@@ -415,9 +415,9 @@ class FlexibleBody(BodyKind):
         return ca.SX(ca.blockcat([[frame, found.coupling], [found.coupling.T, found.own]]))
 
 
-def _combined(H: ca.SX, combinations: ca.SX | None) -> ca.SX:
-    """Return H B, with those entries exact that are zeros and ones up to rounding."""
-    if combinations is None:
+def _combined(H: ca.SX, combinations: ca.SX) -> ca.SX:
+    """Return H B, with those entries exact that are zeros and ones up to rounding; H if there is no B."""
+    if not combinations.numel():
         return H
     HB, size = H @ combinations, ca.fabs(H) @ ca.fabs(combinations)
     if not HB.is_constant():

@@ -93,7 +93,7 @@ class Node:
     least_inertia: ca.SX | None = None  # hinge inertias (nv) below which nothing but rounding is left
     watched: bool = False  # they may come to that
     new_reference: bool = False  # a reference point in the ground is chosen anew at this joint
-    combinations: ca.SX | None = None  # B, if xi'' with eta'' = B xi'' is eliminated for own coordinates eta
+    combinations: ca.SX = ca.SX(0, 0)  # B, if xi'' with eta'' = B xi'' is eliminated for own coordinates eta
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
 
@@ -268,7 +268,7 @@ class Node:
     ) -> NodeTerms:
         """Return the terms of freedoms that are eliminated elsewhere, with those of nodes beyond that share them."""
         n = H.shape[1]
-        B = ca.SX.eye(n) if self.combinations is None else self.combinations
+        B = self.combinations if self.combinations.numel() else ca.SX.eye(n)
         H = ca.sparsify(H @ B)
         PH, effort = P.times(H), self.tau
         C, D = ca.SX(6, n), H.T @ PH
@@ -316,4 +316,4 @@ class Node:
 
     def _uncombined(self, y: ca.SX) -> ca.SX:
         """Return the accelerations of own coordinates from those of their combinations."""
-        return y if self.combinations is None else self.combinations @ y
+        return self.combinations @ y if self.combinations.numel() else y

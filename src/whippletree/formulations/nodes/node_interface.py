@@ -112,7 +112,7 @@ class NodeTerms(NamedTuple):
     factors: Factors | None = None
     shared: bool = False
     least: ca.SX | None = None
-    combinations: ca.SX | None = None
+    combinations: ca.SX = ca.SX(0, 0)
 
     def factored(self) -> Factors:
         """Return the factors of D."""
@@ -141,7 +141,7 @@ class HingeFactors(NamedTuple):
     U: ca.SX = ca.SX(6, 0)  # forces of unit accelerations of shared freedoms that are eliminated here
     L: ca.SX = ca.SX(0, 0)
     K: ca.SX = ca.SX(0, 6)
-    combinations: ca.SX | None = None
+    combinations: ca.SX = ca.SX(0, 0)
 
     def unknowns(self, alpha: ca.SX) -> ca.SX:
         """Return the accelerations of the node's unknowns, from the acceleration of its frame without them."""
@@ -154,16 +154,14 @@ class HingeFactors(NamedTuple):
     def solver(self, least: ca.SX | None) -> Callable[[ca.SX], ca.SX]:
         """Return what finds D^-1 h, with pivots trusted above `least`."""
         factors, B = factor(self.D, least), self.combinations
-        if B is None:
-            return lambda h: solve_factored(factors, h)
         n = B.shape[0]
+        if n == 0:
+            return lambda h: solve_factored(factors, h)
         return lambda h: self._uncombined(solve_factored(factors, ca.vertcat(B.T @ h[:n, :], h[n:, :])))
 
     def _uncombined(self, y: ca.SX) -> ca.SX:
-        if self.combinations is None:
-            return y
         n = self.combinations.shape[0]
-        return ca.densify(ca.vertcat(self.combinations @ y[:n, :], y[n:, :]))
+        return ca.densify(ca.vertcat(self.combinations @ y[:n, :], y[n:, :])) if n else y
 
     def _backward(self, y: ca.SX) -> ca.SX:
         if self.L.shape[0] < 2:

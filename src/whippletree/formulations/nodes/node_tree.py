@@ -57,7 +57,7 @@ class NodeConstants:
     least_inertia: list[Scalar] = field(default_factory=list)
     watched: bool = False
     new_reference: bool = False
-    combinations: ca.SX | None = None
+    combinations: ca.SX = ca.SX(0, 0)
 
     @property
     def freedoms(self) -> list[int]:
@@ -228,7 +228,7 @@ def _set_combinations(nodes: Sequence[NodeConstants]) -> None:
         where = one.v if one.shared else one.home
         if where is not None:
             units.setdefault(where.start, []).append(one)
-    known: dict[tuple[int, tuple[str, ...]], ca.SX | None] = {}
+    known: dict[tuple[int, tuple[str, ...]], ca.SX] = {}
     for unit in units.values():
         if any(one.shared and isinstance(one.joint, Reversed) for one in unit):
             continue
