@@ -3,10 +3,10 @@
     python benchmarks/flexible_chains.py [arms | steps | chains]
 
 The arm has seven revolute joints and links of 0.4 m; flexible ones have two or four modes in each bending plane, with
-and without geometric stiffening. Beside it stand rigid chains with as many hinges as it has freedoms, 35 and 63, for the
-bar: without stiffening, a freedom of a flexible body costs at most 1.25 times as much as a hinge between rigid bodies,
-in operations and in time. Times are of one evaluation of the forward dynamics in machine code, the best of several
-bursts. Batches have so many states that Python's share in a call, some 20 us, does not count.
+and without geometric stiffening. Beside it stand rigid chains with as many hinges as it has freedoms, 35 and 63, for
+the bar: without stiffening, a freedom of a flexible body costs at most 1.25 times as much as a hinge between rigid
+bodies, in operations and in time. Times are of one evaluation of the forward dynamics in machine code, the best of
+several bursts. Batches have so many states that Python's share in a call, some 20 us, does not count.
 
 `steps` puts the operations down to the steps of the recursion, for a link in the middle of a long arm (a seventh of
 what seven more links add).
@@ -77,9 +77,8 @@ def arms() -> None:
     for name, joints in (("4 modes", 35), ("8 modes", 63)):
         for what, each in (("operations", operations), ("time", one)):
             share = each[f"{name}, articulated"] / each[f"rigid, {joints} joints, articulated"]
-            print(
-                f"{name}, {what} of the rigid chain with {joints} hinges: {share:.2f}: {verdict(share, BAR, at_most=True)}"
-            )
+            met = verdict(share, BAR, at_most=True)
+            print(f"{name}, {what} of the rigid chain with {joints} hinges: {share:.2f}: {met}")
 
 
 def steps() -> None:

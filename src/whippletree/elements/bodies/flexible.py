@@ -359,7 +359,7 @@ class FlexibleBody(BodyKind):
         return stack(ca.densify(angular), ca.densify(place.R.T @ bend))
 
     def frame_motion(
-        self, frame: str, eta: ca.SX, rate: ca.SX, combinations: ca.SX = ca.SX(0, 0)
+        self, frame: str, eta: ca.SX, rate: ca.SX, combinations: ca.SX
     ) -> tuple[ca.SX, ca.SX, ca.SX] | None:
         """Return map, bias and velocity of an interface in body axes (1); nothing if it does not turn."""
         place, n = self._place(frame, eta), self.n_own

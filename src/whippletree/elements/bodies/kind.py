@@ -145,11 +145,11 @@ class BodyKind(Declared, ABC):
         return _at(ca.vertcat(*bias), [at, speed], [eta, rate])
 
     def frame_motion(
-        self, frame: str, eta: ca.SX, rate: ca.SX, combinations: ca.SX = ca.SX(0, 0)
+        self, frame: str, eta: ca.SX, rate: ca.SX, combinations: ca.SX
     ) -> tuple[ca.SX, ca.SX, ca.SX] | None:
         """Return map, bias and velocity of a moving frame in body axes, if these have more zeros than in its own axes.
 
-        With `combinations` B, the map is that of xi', eta' = B xi'.
+        With `combinations` B (n, n), the map is that of xi', eta' = B xi'; without (0, 0), that of eta'.
         """
         return None
 
@@ -349,7 +349,7 @@ class MovingFrame(_OfBody):
         """Return the frame's acceleration in the body frame at zero own accelerations, in the frame's axes."""
         return self.of.frame_bias(self.frame, x, v)
 
-    def split(self, x: ca.SX, v: ca.SX, combinations: ca.SX = ca.SX(0, 0)) -> SplitJoint | None:
+    def split(self, x: ca.SX, v: ca.SX, combinations: ca.SX) -> SplitJoint | None:
         """Return the frame's motion in body axes, before its own rotation."""
         motion = self.of.frame_motion(self.frame, x, v, combinations)
         if motion is None:

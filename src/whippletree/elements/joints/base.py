@@ -116,10 +116,10 @@ class Joint(ABC):
         """Return the relative acceleration at zero joint acceleration (6); zero for most joints."""
         return ca.SX.zeros(6)
 
-    def split(self, x: ca.SX, v: ca.SX, combinations: ca.SX = ca.SX(0, 0)) -> SplitJoint | None:
+    def split(self, x: ca.SX, v: ca.SX, combinations: ca.SX) -> SplitJoint | None:
         """Return the joint up to its last turn, if that is worth telling apart.
 
-        With `combinations` B, its map is that of unknowns xi'', v' = B xi''.
+        With `combinations` B (nv, nv), its map is that of unknowns xi'', v' = B xi''; without (0, 0), that of v'.
         """
         return None
 

@@ -33,6 +33,7 @@ from whippletree.elements.joints import Joint
 from whippletree.elements.joints.base import SplitJoint
 from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node_interface import (
+    NO_COMBINATIONS,
     AngularState,
     Articulated,
     Carried,
@@ -93,7 +94,7 @@ class Node:
     least_inertia: ca.SX | None = None  # hinge inertias (nv) below which nothing but rounding is left
     watched: bool = False  # they may come to that
     new_reference: bool = False  # a reference point in the ground is chosen anew at this joint
-    combinations: ca.SX = ca.SX(0, 0)  # B, if xi'' with eta'' = B xi'' is eliminated for own coordinates eta
+    combinations: ca.SX = NO_COMBINATIONS  # B, if xi'' with eta'' = B xi'' is eliminated for own coordinates eta
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
 

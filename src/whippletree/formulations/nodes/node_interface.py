@@ -33,6 +33,7 @@ from whippletree.symbolic.dense_factors import (
 )
 
 __all__ = [
+    "NO_COMBINATIONS",
     "AngularState",
     "Articulated",
     "ArticulatedNode",
@@ -42,6 +43,10 @@ __all__ = [
     "NodeTerms",
     "VelocityTerms",
 ]
+
+
+NO_COMBINATIONS = ca.SX(0, 0)
+"""Of own coordinates that are eliminated as they are."""
 
 
 class AngularState(NamedTuple):
@@ -112,7 +117,7 @@ class NodeTerms(NamedTuple):
     factors: Factors | None = None
     shared: bool = False
     least: ca.SX | None = None
-    combinations: ca.SX = ca.SX(0, 0)
+    combinations: ca.SX = NO_COMBINATIONS
 
     def factored(self) -> Factors:
         """Return the factors of D."""
@@ -141,7 +146,7 @@ class HingeFactors(NamedTuple):
     U: ca.SX = ca.SX(6, 0)  # forces of unit accelerations of shared freedoms that are eliminated here
     L: ca.SX = ca.SX(0, 0)
     K: ca.SX = ca.SX(0, 6)
-    combinations: ca.SX = ca.SX(0, 0)
+    combinations: ca.SX = NO_COMBINATIONS
 
     def unknowns(self, alpha: ca.SX) -> ca.SX:
         """Return the accelerations of the node's unknowns, from the acceleration of its frame without them."""

@@ -17,6 +17,7 @@ from whippletree.elements.bodies import BodyKind, MassProperties, MovingFrame, O
 from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations.nodes.hinge_scales import set_hinge_scales
 from whippletree.formulations.nodes.node import Node, NodeLoad
+from whippletree.formulations.nodes.node_interface import NO_COMBINATIONS
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.foundation.once import made_once
 from whippletree.model.description import Body, Description, JointUse
@@ -57,7 +58,7 @@ class NodeConstants:
     least_inertia: list[Scalar] = field(default_factory=list)
     watched: bool = False
     new_reference: bool = False
-    combinations: ca.SX = ca.SX(0, 0)
+    combinations: ca.SX = NO_COMBINATIONS
 
     @property
     def freedoms(self) -> list[int]:
