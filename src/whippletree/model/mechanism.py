@@ -30,7 +30,7 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.model.body_kinds import checked_kind
 from whippletree.model.contact_calls import ContactCalls
 from whippletree.model.description import Body, Description, ForceUse, Frame, JointUse
-from whippletree.model.design_position import design_distance
+from whippletree.model.design_position import design_distance, moving_frames
 from whippletree.model.drive_calls import DriveCalls
 from whippletree.model.element_registry import BodyLike, CoordinateLike, JointLike, PlaceLike, SideLike
 from whippletree.model.event_calls import EventCalls
@@ -500,7 +500,8 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         with called("closure", name):
             bodies, placements = self._two_points(parent, child, at, at_child, "a distance")
             if length is None:
-                length = design_distance(self._joints.values(), bodies, placements, self._parameters.values_of)
+                joints = [*self._joints.values(), *moving_frames(self._bodies.values())]
+                length = design_distance(joints, bodies, placements, self._parameters.values_of)
             rod = checked(Distance(length), self._parameters)
             return self._close(name, rod, tuple(zip(bodies, placements, strict=True)), ())
 
