@@ -61,7 +61,12 @@ class Costs:
 
 
 def costs(
-    system: System, formulation: str = "auto", function: str = "forward_dynamics", *, folded: bool = True, **choice: Any
+    system: System,
+    formulation: str = "auto",
+    function: str = "forward_dynamics",
+    *,
+    folded: bool = True,
+    **choice: Any,
 ) -> Costs:
     """Return the operations of a function by stage.
 
@@ -83,7 +88,12 @@ def costs(
 
 
 def traced(
-    system: System, formulation: str = "auto", function: str = "forward_dynamics", *, folded: bool = True, **choice: Any
+    system: System,
+    formulation: str = "auto",
+    function: str = "forward_dynamics",
+    *,
+    folded: bool = True,
+    **choice: Any,
 ) -> Tape:
     """Return the tape of a function: its scalar operations in order.
 

@@ -27,6 +27,7 @@ from whippletree.elements.joints import (
 )
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
+from whippletree.foundation.verbs import Verb, imported
 from whippletree.model.body_kinds import checked_kind
 from whippletree.model.contact_calls import ContactCalls
 from whippletree.model.description import Body, Description, ForceUse, Frame, JointUse
@@ -52,11 +53,10 @@ from whippletree.spatial.scalars import (
     vector,
 )
 from whippletree.symbolic.arithmetic import copied
-from whippletree.verbs import verb
 
 if TYPE_CHECKING:
     from whippletree.system import System
-    from whippletree.viewer import SceneView
+    from whippletree.viewer import show_mechanism
 
 __all__ = ["Mechanism"]
 
@@ -87,7 +87,7 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         forces = f", {len(self._forces)} forces" if self._forces else ""
         return f'<Mechanism "{self._name}": {counts}{forces}, {len(self._frames)} frames>'
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle as a description. Symbols handed out before are not those of the mechanism that comes back."""
         return Mechanism, (self._name,), self.describe()
 
@@ -747,17 +747,13 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         """
         choices = {"guess": guess, "hold": hold, "cut": cut, "dependent": dependent, "accuracy": accuracy}
         given = {key: value for key, value in choices.items() if value is not None}
-        system: System = verb("Mechanism.build")(self.describe(), fold=fold, **given)
+        system: System = imported("whippletree.system", "System")(self.describe(), fold=fold, **given)
         return system
 
-    def show(self, path: object = None, **options: object) -> SceneView:
-        """Show the mechanism where it is assembled: in a notebook, in a browser, or written to a path.
-
-        `path` ends in .html, .png or .glb. Options are `guess`, `hold`, `cut` and `accuracy` as for `build`, and those
-        of `System.show`.
-        """
-        view: SceneView = verb("Mechanism.show")(self, path, options)
-        return view
+    if TYPE_CHECKING:
+        show = show_mechanism
+    else:
+        show = Verb("whippletree.viewer", "show_mechanism")
 
     def _join(
         self,

@@ -95,7 +95,7 @@ def numbered(description: Description, part: IndependentPart) -> Description:
             read["reactions"] = tuple(joint[one] for one in use.reactions)
         return replace(use, name=name, sides=sides, coordinates=coordinates, **read)
 
-    def several(kind: str, find: Callable[[str], Any], names: Iterable[str]) -> tuple[Any, ...]:
+    def several(kind: str, find: Callable[[str], object], names: Iterable[str]) -> tuple[Any, ...]:
         return tuple(renamed(find(name), f"{kind} {i}") for i, name in enumerate(names))
 
     joints = (description.joint(name) for name in part.joints)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from whippletree.natural.natural_loops import NaturalLoops
     from whippletree.system.evaluator import ParameterValues
 
-__all__ = ["LARGE", "NaturalCoordinates", "NaturalPart", "natural_coordinates"]
+__all__ = ["LARGE", "NaturalCoordinates", "NaturalPart"]
 
 LARGE = 40
 """With more natural coordinates steps are loops over bodies and conditions: one straight line takes long to compile."""
@@ -488,11 +488,6 @@ class NaturalCoordinates:
     def _repr_html_(self) -> str:
         conditions = html_table([(name,) for name in self.conditions], ("condition",))
         return html_section(self._head(), html_table(self._table(), ("", "name", "bodies")), conditions)
-
-
-def natural_coordinates(system: System) -> NaturalCoordinates:
-    """Return the natural coordinates of a system."""
-    return NaturalCoordinates(system)
 
 
 def _body_name(where: dict[str, tuple[int, Any]], node: int) -> str:

@@ -188,7 +188,7 @@ class _Contents:
     def _attributes(self) -> dict[str, Any]:
         return dict(self._list(_ATTRIBUTE, self._attribute))
 
-    def _attribute(self) -> tuple[str, Any]:
+    def _attribute(self) -> tuple[str, object]:
         name, kind, count = self._name(), self._kind(), self._count()
         at, size = self._at, count * kind.itemsize
         data = self._take(size)

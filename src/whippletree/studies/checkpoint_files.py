@@ -115,7 +115,7 @@ class CheckpointWriter:
         self._last = time.perf_counter()
         self._took = self._last - now
 
-    def _about(self, system: System) -> dict[str, Any]:
+    def _about(self, system: System) -> dict[str, object]:
         """Return what the file says about the package and the mechanism."""
         if self._model is None:
             self._model = system_interface.model_text(system)
@@ -162,7 +162,7 @@ def read_checkpoint(
         raise ResultError(f"{named} is damaged, or was not written as a checkpoint ({shown(error)})") from error
 
 
-def _names(given: object) -> Any:
+def _names(given: object) -> object:
     """Return what was given by name or handle as plain names."""
     if given is None or isinstance(given, str):
         return given
@@ -173,7 +173,7 @@ def _names(given: object) -> Any:
     return None
 
 
-def _joints(given: object, what: str) -> Any:
+def _joints(given: object, what: str) -> object:
     """Return what `_names` made of joints: a name, or names and pairs of a name and the number of a freedom."""
     if given is None or isinstance(given, str):
         return given
@@ -183,7 +183,7 @@ def _joints(given: object, what: str) -> Any:
 
 
 def _restored(
-    header: dict[str, Any], arrays: dict[str, Array], system: System | None, on_event: object, check: bool
+    header: dict[str, object], arrays: dict[str, Array], system: System | None, on_event: object, check: bool
 ) -> Simulation:
     """Return a simulation again."""
     if check and header["source"] != source_key():
@@ -199,7 +199,7 @@ def _restored(
     return Simulation.unpacked(built, header, arrays, on_event)
 
 
-def _period(header: dict[str, Any], controller: object, given: object) -> Any:
+def _period(header: dict[str, object], controller: object, given: object) -> object:
     """Return the period of the run's controller, which a file does not hold."""
     kept = header["period"]
     if kept is not None and controller is None:

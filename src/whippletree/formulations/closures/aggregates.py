@@ -117,15 +117,11 @@ class ReleasedTree(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Embedded:
-    """A group whose closures are embedded; `X` and `g` by body, `base` what of the base's acceleration is in a."""
+class _AggregateNode:
+    """A group of loops as a node on its base; `base` is what of the base's acceleration is in a already."""
 
     tree: Unrolled
     base: ca.SX
-    X: tuple[ca.SX, ...]
-    g: tuple[ca.SX, ...]
-    size: int
-    composite: bool = False
     shared: ClassVar[bool] = False
 
     def shift(self, x: object) -> Shift:
@@ -135,6 +131,16 @@ class Embedded:
     def bias(self, place: GroupPlace) -> ca.SX:
         """Take off what is in a already."""
         return -self.base
+
+
+@dataclass(frozen=True)
+class Embedded(_AggregateNode):
+    """A group whose closures are embedded; `X` and `g` by body."""
+
+    X: tuple[ca.SX, ...]
+    g: tuple[ca.SX, ...]
+    size: int
+    composite: bool = False
 
     def locate(self, parent: AngularState) -> tuple[tuple[AngularState, ...], GroupPlace]:
         """Place the bodies; find H and a of each (56, 59)."""
@@ -282,25 +288,14 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Augmented:
+class Augmented(_AggregateNode):
     """A group whose closures keep their multipliers.
 
     `evaluate(a)` gives its closures for accelerations (nv of its tree) of its joints, by the tree's numbers; the base
     is -1.
     """
 
-    tree: Unrolled
-    base: ca.SX
     evaluate: Callable[[ca.SX], list[ClosureState]]
-    shared: ClassVar[bool] = False
-
-    def shift(self, x: object) -> Shift:
-        """Return no shift: the group's terms are in the base's own frame."""
-        return Shift(())
-
-    def bias(self, place: GroupPlace) -> ca.SX:
-        """Take off what is in a already."""
-        return -self.base
 
     def locate(self, parent: AngularState) -> tuple[tuple[AngularState, ...], GroupPlace]:
         """Place the bodies, as the sweeps do."""

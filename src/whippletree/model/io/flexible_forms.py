@@ -16,6 +16,7 @@ import numpy as np
 from whippletree.elements.bodies.body_chains import BodyChain
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import AnyArray
 from whippletree.foundation.plain_archives import plain_arrays
 from whippletree.model.io import values
 from whippletree.model.io.forms import arguments
@@ -148,7 +149,7 @@ def _below(folder: Path | None, name: str, node: Node) -> Path:
     return place
 
 
-def _side_arrays(path: Path, node: Node) -> dict[str, Any]:
+def _side_arrays(path: Path, node: Node) -> dict[str, AnyArray]:
     """Return the arrays of an `.npz` file, none of which is anything but plain numbers."""
     try:
         with path.open("rb") as file:
@@ -186,7 +187,7 @@ def _stored_matrices(path: Path, node: Node) -> tuple[Any, Any, Any]:
     return found[0], found[1], arrays["nodes"]
 
 
-def _sparse(rows: Any, columns: Any, entries: Any, most: int, what: str, node: Node) -> Any:
+def _sparse(rows: AnyArray, columns: AnyArray, entries: AnyArray, most: int, what: str, node: Node) -> Any:
     """Return the sparse matrix of these entries, which has no more rows than all nodes have freedoms."""
     from scipy import sparse
 

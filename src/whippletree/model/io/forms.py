@@ -325,7 +325,7 @@ def arguments(
 ) -> dict[str, Any]:
     """Read the keys of an element other than its head."""
     known = {**needs, **may}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, item in node.items.items():
         if key == head:
             continue

@@ -252,7 +252,7 @@ class _Reading:
             found = {**{name: mark.line for name, mark in marks.items()}, **found}
         return found
 
-    def _settings(self, key: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
+    def _settings(self, key: str, readers: Mapping[str, Reader]) -> dict[str, object]:
         node = self._root.items.get(key)
         if node is None or _is_empty(node):
             return {}

@@ -148,7 +148,7 @@ def free_vector(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
     def read(context: FileContext, item: Node, what: str) -> Any:
         return None if isinstance(item, Leaf) and item.value is None else law(context, item, what)
 
-    found: tuple[Any, ...] = entries(read, 3, "expressions, or null,")(context, node, what)
+    found: tuple[object, ...] = entries(read, 3, "expressions, or null,")(context, node, what)
     return found
 
 
@@ -215,7 +215,7 @@ def coordinates(count: int) -> Reader:
     def read(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
         if count == 1 and not isinstance(node, ListNode):
             return (coordinate(context, node, what),)
-        found: tuple[Any, ...] = entries(coordinate, count, "names of joints")(context, node, what)
+        found: tuple[object, ...] = entries(coordinate, count, "names of joints")(context, node, what)
         return found
 
     return read
@@ -239,7 +239,7 @@ def by_joint(context: FileContext, node: Node, what: str) -> dict[str, Any]:
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be a mapping from joints to numbers, but is {words_for(node)}")
     known = {use.name: use.joint for use in context.mechanism.describe().coordinate_owners}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, item in node.items.items():
         if name not in known:
             raise UnfitError(node.keys[name], f"{what}: there is no joint {suggestion(name, known)}")
@@ -283,7 +283,7 @@ def laws_by_name(context: FileContext, node: Node, what: str) -> dict[str, Any]:
     """Read laws by name: one, or a list where what is named has several."""
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be a mapping from names to expressions, but is {words_for(node)}")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, item in node.items.items():
         own = f"{what}: {quoted(name)}"
         if isinstance(item, ListNode):
