@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import casadi as ca
 
-from whippletree.formulations.methods.coordinate_reduction import EliminatedVariables, Front
+from whippletree.formulations.closures.fronts import EliminatedVariables, Front
 from whippletree.spatial import ArticulatedInertia, RigidInertia
 
 __all__ = ["StepRecord", "flatten", "form_of", "rebuild"]
