@@ -61,12 +61,7 @@ class Costs:
 
 
 def costs(
-    system: System,
-    formulation: str = "auto",
-    function: str = "forward_dynamics",
-    *,
-    folded: bool = True,
-    **choice: Any,
+    system: System, formulation: str = "auto", function: str = "forward_dynamics", *, folded: bool = True, **choice: Any
 ) -> Costs:
     """Return the operations of a function by stage.
 
@@ -88,12 +83,7 @@ def costs(
 
 
 def traced(
-    system: System,
-    formulation: str = "auto",
-    function: str = "forward_dynamics",
-    *,
-    folded: bool = True,
-    **choice: Any,
+    system: System, formulation: str = "auto", function: str = "forward_dynamics", *, folded: bool = True, **choice: Any
 ) -> Tape:
     """Return the tape of a function: its scalar operations in order.
 

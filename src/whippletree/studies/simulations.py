@@ -22,6 +22,7 @@ from whippletree.results.output_files import new_file
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.controllers import Controller, controller_state, restore_controller
+from whippletree.simulate.event_handling import OnEvent
 from whippletree.simulate.progress import ProgressMonitor
 from whippletree.simulate.run_arguments import duration_of, finite, increasing, positive
 from whippletree.simulate.sampled_run import SampledRun
@@ -206,7 +207,7 @@ def resume(
     system: System | None = None,
     *,
     progress: bool | Callable[[float], None] = False,
-    on_event: object = None,
+    on_event: OnEvent = None,
     controller: Controller | None = None,
     period: float | None = None,
     checkpoint_every: float | None = None,
