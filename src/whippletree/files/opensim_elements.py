@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpensimElements", "at_its_line"]
 
-Call = Callable[[NeutralTranslation], None]
+Call: TypeAlias = "Callable[[NeutralTranslation], None]"
 
 
 class OpensimElements:
