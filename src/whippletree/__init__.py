@@ -11,7 +11,6 @@ Describe bodies and joints, build, and compute:
 1
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from whippletree._version import __version__
@@ -43,11 +42,11 @@ from whippletree.errors import (
     WhippletreeError,
 )
 from whippletree.files import read, write
+from whippletree.foundation.verbs import imported
 from whippletree.model import Mechanism, register
 from whippletree.model.io import Model
 from whippletree.spatial.placement import Placement
 from whippletree.system import Energy, Momentum, Reaction, Reactions, System
-from whippletree.verbs import provide
 
 if TYPE_CHECKING:
     from whippletree.elements.bodies.flexible import (
@@ -59,9 +58,29 @@ if TYPE_CHECKING:
         Stations,
     )
     from whippletree.equilibria import Equilibrium
+    from whippletree.flexible_bodies import (
+        Material,
+        Section,
+        aluminium,
+        beam,
+        carbon_fibre,
+        circle,
+        flexible,
+        glass_fibre,
+        read_abaqus,
+        read_sid,
+        rectangle,
+        section,
+        solid,
+        steel,
+        titanium,
+        tube,
+        write_sid,
+    )
     from whippletree.linear import LinearModel
     from whippletree.results import Certificate, Event, Trajectory
     from whippletree.simulate import Simulation
+    from whippletree.studies import resume
 
 __all__ = [
     "AssemblyError",
@@ -133,67 +152,24 @@ __all__ = [
 ]
 
 _LATE = {
-    "Stations": "whippletree.elements.bodies.flexible",
-    "LumpedNodes": "whippletree.elements.bodies.flexible",
-    "Invariants": "whippletree.elements.bodies.flexible",
-    "Interface": "whippletree.elements.bodies.flexible",
-    "GeometricStiffness": "whippletree.elements.bodies.flexible",
-    "FlexibleBody": "whippletree.elements.bodies.flexible",
-    "Certificate": "whippletree.results",
-    "Equilibrium": "whippletree.equilibria",
-    "Event": "whippletree.results",
-    "LinearModel": "whippletree.linear",
-    "Material": "whippletree.flexible_bodies",
-    "Section": "whippletree.flexible_bodies",
-    "Simulation": "whippletree.simulate",
-    "Trajectory": "whippletree.results",
-    "aluminium": "whippletree.flexible_bodies",
-    "beam": "whippletree.flexible_bodies",
-    "carbon_fibre": "whippletree.flexible_bodies",
-    "circle": "whippletree.flexible_bodies",
-    "flexible": "whippletree.flexible_bodies",
-    "glass_fibre": "whippletree.flexible_bodies",
-    "read_abaqus": "whippletree.flexible_bodies",
-    "read_sid": "whippletree.flexible_bodies",
-    "rectangle": "whippletree.flexible_bodies",
-    "resume": "whippletree.studies",
-    "section": "whippletree.flexible_bodies",
-    "solid": "whippletree.flexible_bodies",
-    "steel": "whippletree.flexible_bodies",
-    "titanium": "whippletree.flexible_bodies",
-    "tube": "whippletree.flexible_bodies",
-    "write_sid": "whippletree.flexible_bodies",
+    "whippletree.elements.bodies.flexible": "FlexibleBody GeometricStiffness Interface Invariants LumpedNodes Stations",
+    "whippletree.equilibria": "Equilibrium",
+    "whippletree.flexible_bodies": (
+        "Material Section aluminium beam carbon_fibre circle flexible glass_fibre read_abaqus read_sid rectangle "
+        "section solid steel titanium tube write_sid"
+    ),
+    "whippletree.linear": "LinearModel",
+    "whippletree.results": "Certificate Event Trajectory",
+    "whippletree.simulate": "Simulation",
+    "whippletree.studies": "resume",
 }
 """Names that are imported when they are first used: who only computes does not wait for them."""
 
-provide(
-    {
-        "Mechanism.build": ("whippletree.system", "System"),
-        "Mechanism.show": ("whippletree.viewer", "show_mechanism"),
-        "System.eigenvalues_over": ("whippletree.equilibria", "eigenvalues_over"),
-        "System.equilibrium": ("whippletree.equilibria", "equilibrium"),
-        "System.equilibrium_path": ("whippletree.equilibria", "equilibrium_path"),
-        "System.linearize": ("whippletree.linear", "linearize"),
-        "System.absolute": ("whippletree.system.absolute_coordinates", "absolute_coordinates"),
-        "System.actuation": ("whippletree.kinematics.actuation", "actuation"),
-        "System.assemble_batch": ("whippletree.kinematics.batch_assembly", "assemble_batch"),
-        "System.inverse_kinematics": ("whippletree.kinematics.inverse_kinematics", "inverse_kinematics"),
-        "System.matrices": ("whippletree.system.matrix_calls", "matrices"),
-        "System.natural": ("whippletree.natural.natural_coordinates", "natural_coordinates"),
-        "System.realtime": ("whippletree.realtime", "realtime"),
-        "System.show": ("whippletree.viewer", "show"),
-        "System.simulate": ("whippletree.studies", "simulate"),
-        "System.sweep_joint": ("whippletree.kinematics.joint_sweeps", "sweep_joint"),
-        "System.view": ("whippletree.viewer", "view"),
-        "System.workspace": ("whippletree.kinematics.workspaces", "workspace"),
-        "Trajectory.animate": ("whippletree.viewer", "animate"),
-    }
-)
-
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(importlib.import_module(_LATE[name]), name)
+    for module, names in _LATE.items():
+        if name in names.split():
+            return imported(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

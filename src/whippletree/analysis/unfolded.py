@@ -8,15 +8,16 @@ values; so every body is shifted and every matrix is full. What depends on const
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import casadi as ca
 
 from whippletree.formulations.closures.closure_frames import ClosureAttachments
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.model.description import Description
 from whippletree.spatial import RigidInertia
 from whippletree.system.equations import Equations
+from whippletree.topology import Plan
 
 __all__ = ["Unfolded"]
 
@@ -24,7 +25,7 @@ __all__ = ["Unfolded"]
 class Unfolded(Equations):
     """The equations of a mechanism over symbols for its constants; `constants` lists those made so far."""
 
-    def __init__(self, description: Any, plan: Any) -> None:
+    def __init__(self, description: Description, plan: Plan) -> None:
         super().__init__(description, plan)
         self._made: dict[str, ca.SX] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from whippletree.errors import FileError
 from whippletree.model.io import Model
 from whippletree.model.io.output_paths import same_place
 from whippletree.results.output_files import new_file
+
+if TYPE_CHECKING:
+    from whippletree.equilibria import Equilibrium
 
 __all__ = ["add", "add_load", "assigned", "equilibrium_of", "load_of", "new_plot"]
 
@@ -66,7 +69,7 @@ def load_of(model: Model, chosen: argparse.Namespace) -> dict[str, Any]:
     return {"parameters": parameters or None, "hold": chosen.hold or None, "speeds": speeds or None}
 
 
-def equilibrium_of(model: Model, chosen: argparse.Namespace, **more: Any) -> Any:
+def equilibrium_of(model: Model, chosen: argparse.Namespace, **more: Any) -> Equilibrium:
     """Return the equilibrium of a model file."""
     return model.build().equilibrium(**load_of(model, chosen), t=model.run.get("t0", 0.0), **more)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from whippletree.errors import WhippletreeError
 from whippletree.results.output_files import new_file, write_whole
@@ -13,7 +13,7 @@ from whippletree.results.output_files import new_file, write_whole
 __all__ = ["add"]
 
 
-def add(words: Any) -> None:
+def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     what = "the papers' tables and figures with ours beside them"
     command = words.add_parser("papers", help=what, description=f"Print {what}, and why they differ where they do.")

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whippletree.cli.reading import add_model, read_model
 from whippletree.cli.said import in_one_line, in_the_name_of
@@ -14,6 +14,9 @@ from whippletree.errors import FileError, ResultError, SimulationError, Whipplet
 from whippletree.model.io import Model
 from whippletree.model.io.output_paths import same_place
 from whippletree.results.output_files import new_file
+
+if TYPE_CHECKING:
+    from whippletree.results import Trajectory
 
 __all__ = ["add", "run"]
 
@@ -82,7 +85,7 @@ def _kept(chosen: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _resumed(model: Model, chosen: argparse.Namespace) -> Any:
+def _resumed(model: Model, chosen: argparse.Namespace) -> Trajectory | None:
     """Go on from the checkpoint, if that is wanted and there is one; else return None."""
     more = _kept(chosen)
     if not chosen.resume or not Path(more["checkpoint"]).expanduser().exists():
@@ -107,9 +110,9 @@ def _check_places(chosen: argparse.Namespace) -> None:
         taken[f"--{what}"] = given
 
 
-def _write(trajectory: Any, model: Model, chosen: argparse.Namespace) -> bool:
+def _write(trajectory: Trajectory, model: Model, chosen: argparse.Namespace) -> bool:
     """Write what was asked for, each whether or not the others succeed; tell whether one failed."""
-    writing: list[tuple[Any, Callable[[], Any]]] = [
+    writing: list[tuple[str | None, Callable[[], object]]] = [
         (chosen.output, lambda: trajectory.save(chosen.output)),
         (chosen.csv, lambda: trajectory.to_csv(chosen.csv, [*model.outputs] or None)),
         (chosen.plot, lambda: trajectory.plot(*model.outputs, path=chosen.plot)),

@@ -12,7 +12,6 @@ from whippletree.errors import FileError
 from whippletree.model.io.output_paths import same_place
 from whippletree.results import Trajectory
 from whippletree.results.output_files import new_file
-from whippletree.verbs import verb
 
 if TYPE_CHECKING:
     from whippletree.viewer import SceneView
@@ -57,14 +56,10 @@ def view(chosen: argparse.Namespace) -> int:
 def _model(chosen: argparse.Namespace) -> SceneView:
     model = read_model(chosen, chosen.file)
     with in_the_name_of(model):
-        found: SceneView = verb("System.show")(model.build(), None, chosen.output, paths=chosen.paths, opened=False)
-        return found
+        return model.build().show(None, chosen.output, paths=chosen.paths, opened=False)
 
 
 def _run(chosen: argparse.Namespace) -> SceneView:
     system = None if chosen.model is None else read_model(chosen).build()
     run = Trajectory.load(chosen.file, system)
-    found: SceneView = verb("Trajectory.animate")(
-        run, chosen.output, paths=chosen.paths, forces=chosen.forces, plots=chosen.plots, opened=False
-    )
-    return found
+    return run.animate(chosen.output, paths=chosen.paths, forces=chosen.forces, plots=chosen.plots, opened=False)

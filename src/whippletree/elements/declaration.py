@@ -154,7 +154,7 @@ class Declared:
         return cls(*(_restored(outline, each.metadata.get(_KEY), numbers) for each, outline in outlines))
 
     @property
-    def _values(self) -> Sequence[Any]:
+    def _values(self) -> Sequence[object]:
         return [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
 
     def __eq__(self, other: object) -> bool:
@@ -164,7 +164,7 @@ class Declared:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         return type(self), self.text, same_key(self.entries())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import casadi as ca
 
@@ -62,7 +62,7 @@ class UserFunction(Declared):
         """
         return self.source.function(self.inputs) if isinstance(self.source, Written) else self.source
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Travel with the function: symbols of CasADi cannot be pickled."""
         return type(self), (self.function, self.arguments)
 

@@ -23,10 +23,10 @@ from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.equilibria.equilibrium_tolerances import AT_REST, RANK, SMALLEST_EFFORT
 from whippletree.equilibria.load_case import LoadCase
+from whippletree.foundation.arrays import Mask
 from whippletree.foundation.once import made_once, making
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
@@ -35,7 +35,6 @@ from whippletree.system.loop_plan import Conditions
 
 __all__ = ["Balance", "BalanceSlopes", "Imbalance", "Mask", "null_space"]
 
-Mask = npt.NDArray[np.bool_]
 
 _TRACES: WeakKeyDictionary[Equations, dict[str, ca.Function]] = WeakKeyDictionary()
 """Traced functions by the equations that they are of: the searches of one system share them."""

@@ -93,7 +93,17 @@ class EigenvalueBranches:
 def eigenvalues_over(
     system: System, parameter: object, values: object, *, guess: object = None, nearest: bool = True, **load: object
 ) -> EigenvalueBranches:
-    """Return the eigenvalues about equilibria over a number of the load; see `System.eigenvalues_over`."""
+    """Return the eigenvalues about equilibria over a parameter, "joint.effort" or "joint.speed" (root locus).
+
+    At each of the `values` the equilibrium next to the one before is found, and the mechanism linearised there;
+    the first one is next to the guess, or a stable one with `nearest=False`. `load` are `tau`, `parameters`,
+    `speeds`, `t` and `z` as for `equilibrium`. `.changes` are the values at which stability changes.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> pendulum().eigenvalues_over("hinge.effort", [0.0, -5.0], guess=[1.5]).eigenvalues.imag.round(4)
+    array([[ 3.836 , -3.836 ],
+           [ 3.5581, -3.5581]])
+    """
     what = quantity_named(system, parameter, "parameter")
     wanted = values_of(values, "values")
     if load.get("hold") is not None:

@@ -29,7 +29,7 @@ from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.linear.linear_model import LinearModel
-from whippletree.linear.linear_signals import freedom_labels, listed
+from whippletree.linear.linear_signals import freedom_labels, signal_list
 from whippletree.linear.linearization import linearize
 from whippletree.results.labels import effort_unit
 from whippletree.spatial.scalars import shown, truth
@@ -88,7 +88,7 @@ class Equilibrium:
     @property
     def options(self) -> dict[str, Any]:
         """The state as calls take it beside q and v: `tau`, `t`, and `z` and `parameters` if there are any."""
-        given: dict[str, Any] = {"tau": self.tau, "t": self.t}
+        given: dict[str, object] = {"tau": self.tau, "t": self.t}
         if len(self.z):
             given["z"] = self.z
         if self.parameters is not None:
@@ -166,7 +166,20 @@ def equilibrium(
     starts: int = 0,
     seed: int = 0,
 ) -> Equilibrium:
-    """Return an equilibrium; see `System.equilibrium`."""
+    """Return where the mechanism stays at rest, or moves steadily, under efforts `tau` and all described forces.
+
+    The search starts from a guess (as `assemble` takes it; `q0` unless given) and goes downhill, to a stable
+    equilibrium if forces have a potential; with `nearest=True` it goes to the next equilibrium, stable or not.
+    Joints in `hold` stay where the guess has them, and what they need comes out. With `speeds` by joint, these
+    turn or move steadily, and the forces must not depend on how far they have come. `unknowns` are numbers to be
+    found, parameters or "joint.effort", as many as there are held freedoms: the preload for a given ride height.
+    `starts` searches from so many random configurations too, for other equilibria. If there is none,
+    `EquilibriumError` says what cannot be balanced.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> pendulum().equilibrium().q.round(6)
+    array([1.570796])
+    """
     search = EquilibriumSearch.of(system, hold=hold, tau=tau, parameters=parameters, speeds=speeds, t=t, z=z)
     sought = search.quantities(unknowns)
     if truth(nearest, "nearest=") or sought:
@@ -243,7 +256,7 @@ class EquilibriumSearch:
 
     def quantities(self, unknowns: object) -> list[LoadQuantity]:
         """Return the unknowns of the load, as many as there are held freedoms."""
-        found = [quantity_named(self.system, one, "unknowns=") for one in listed(unknowns, "unknowns")]
+        found = [quantity_named(self.system, one, "unknowns=") for one in signal_list(unknowns, "unknowns")]
         count = int(self.held.sum())
         if found and len(found) != count:
             raise StateError(

@@ -97,7 +97,7 @@ class EquilibriumPath(Sequence[Equilibrium]):
         words = self.stability
         return tuple(k for k in range(1, len(words)) if words[k] != words[k - 1])
 
-    def coordinate(self, joint: Any, index: int = 0) -> Array:
+    def coordinate(self, joint: str, index: int = 0) -> Array:
         """Return one coordinate of a joint along the path."""
         where = self[0].system.q_slice(joint)
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < where.stop - where.start:
@@ -148,7 +148,17 @@ def values_of(values: object, what: str) -> Array:
 def equilibrium_path(
     system: System, parameter: object, values: object, *, guess: object = None, nearest: bool = False, **load: object
 ) -> EquilibriumPath:
-    """Return the path of equilibria over a number of the load; see `System.equilibrium_path`."""
+    """Return the equilibria over a parameter, "joint.effort" or "joint.speed", each with its stability.
+
+    The path begins at the first of the `values` and is followed, around turning points (snap-through), until it
+    reaches the last one or leaves their range; it has points at all values on the way. `load` are `hold`, `tau`,
+    `parameters`, `speeds`, `t` and `z` as for `equilibrium`.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> path = pendulum().equilibrium_path("hinge.effort", [0.0, -5.0])
+    >>> path.coordinate("hinge")[[0, -1]].round(4)
+    array([1.5708, 1.036 ])
+    """
     what = quantity_named(system, parameter, "parameter")
     wanted = values_of(values, "values")
     if len(wanted) < 2 or np.ptp(wanted) == 0:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whippletree.foundation.arrays import Array
 from whippletree.results.labels import Labels
 from whippletree.results.output_files import new_file
 from whippletree.results.plot_files import new_figure, write_figure
@@ -47,7 +48,7 @@ def drawn_path(path: EquilibriumPath, joints: tuple[object, ...], file: object) 
     return figure
 
 
-def _draw_pieces(axes: Axes, path: EquilibriumPath, y: Any, colour: str, name: str) -> None:
+def _draw_pieces(axes: Axes, path: EquilibriumPath, y: Array, colour: str, name: str) -> None:
     """Draw a curve in pieces of one stability each; a piece begins at the last point of the one before."""
     ends = [0, *path.changes(), len(path)]
     for first, last in pairwise(ends):

@@ -11,13 +11,15 @@ import casadi as ca
 
 from whippletree.errors import FileError
 from whippletree.files.adams_statements import AdamsStatement
+from whippletree.model import Mechanism
+from whippletree.spatial.scalars import Scalar
 
 __all__ = ["AdamsFunction"]
 
 _TOKEN = re.compile(r"\s*(?:((?:\d+\.?\d*|\.\d+)(?:[EeDd][-+]?\d+)?)|([A-Za-z_]\w*)|(\*\*|[-+*/(),]))")
 _DEEPEST = 60
 
-_PLAIN: dict[str, Callable[..., Any]] = {
+_PLAIN: dict[str, Callable[..., Scalar]] = {
     "SIN": ca.sin,
     "COS": ca.cos,
     "TAN": ca.tan,
@@ -32,7 +34,7 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "COSH": ca.cosh,
     "TANH": ca.tanh,
 }
-_TWO: dict[str, Callable[..., Any]] = {"ATAN2": ca.atan2, "MIN": ca.fmin, "MAX": ca.fmax}
+_TWO: dict[str, Callable[..., Scalar]] = {"ATAN2": ca.atan2, "MIN": ca.fmin, "MAX": ca.fmax}
 
 
 class AdamsFunction:
@@ -42,14 +44,14 @@ class AdamsFunction:
     """
 
     def __init__(
-        self, statement: AdamsStatement, text: str, mechanism: Any, frame: Callable[[int], str], length: float
+        self, statement: AdamsStatement, text: str, mechanism: Mechanism, frame: Callable[[int], str], length: float
     ) -> None:
         self._statement, self._m, self._frame, self._length = statement, mechanism, frame, length
         self._tokens = self._split(text)
         self._at = 0
         self._depth = 0
 
-    def value(self) -> Any:
+    def value(self) -> Scalar:
         """Return the expression."""
         found = self._sum()
         if self._at < len(self._tokens):
@@ -83,7 +85,7 @@ class AdamsFunction:
             return token
         return ""
 
-    def _sum(self) -> Any:
+    def _sum(self) -> Scalar:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self._error("the function is nested too deep")
@@ -94,14 +96,14 @@ class AdamsFunction:
         self._depth -= 1
         return total
 
-    def _product(self) -> Any:
+    def _product(self) -> Scalar:
         total = self._signed()
         while sign := self._take("*", "/"):
             term = self._signed()
             total = total * term if sign == "*" else total / term
         return total
 
-    def _signed(self) -> Any:
+    def _signed(self) -> Scalar:
         sign = 1.0
         while token := self._take("+", "-"):
             sign = -sign if token == "-" else sign
@@ -110,7 +112,7 @@ class AdamsFunction:
             base = base ** self._signed()
         return sign * base
 
-    def _atom(self) -> Any:
+    def _atom(self) -> Scalar:
         token = self._take()
         if token == "(":
             inner = self._sum()
@@ -126,7 +128,7 @@ class AdamsFunction:
         if not self._take(")"):
             raise self._error('the function lacks a ")"')
 
-    def _called(self, name: str) -> Any:
+    def _called(self, name: str) -> Scalar:
         constants = {"PI": math.pi, "DTOR": math.pi / 180, "RTOD": 180 / math.pi}
         if name in constants:
             return constants[name]
@@ -141,8 +143,10 @@ class AdamsFunction:
             self._close()
             if len(given) != (1 if name in _PLAIN else 2):
                 raise self._error(f"{name} in a function has {len(given)} arguments")
-            return (_PLAIN | _TWO)[name](*given)
-        return self._measured(name, self._markers())
+            found: Scalar = (_PLAIN | _TWO)[name](*given)
+            return found
+        measured: Scalar = self._measured(name, self._markers())
+        return measured
 
     def _markers(self) -> list[int]:
         """Return the markers that a function of markers names."""

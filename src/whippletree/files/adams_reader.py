@@ -41,6 +41,7 @@ from whippletree.files.poses import from_turns
 from whippletree.files.start_gaps import coordinates_of
 from whippletree.spatial.orientation import perpendicular_frame
 from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import Scalar
 
 if TYPE_CHECKING:
     from whippletree.files.neutral_translation import NeutralTranslation
@@ -301,7 +302,7 @@ class _AdamsReading:
 
     # ------------------------------------------------------------------ functions
 
-    def _late(self, one: AdamsStatement) -> Callable[[Any], None]:
+    def _late(self, one: AdamsStatement) -> Callable[[NeutralTranslation], None]:
         """Return the call that a statement with a function stands for, once all bodies are there."""
         calls = {"GCON": self._constraint, "SFORCE": self._sforce, "MOTION": self._motion, "SPRINGDAMPER": self._spring}
 
@@ -313,7 +314,7 @@ class _AdamsReading:
 
         return call
 
-    def _function(self, one: AdamsStatement, translation: NeutralTranslation) -> Any:
+    def _function(self, one: AdamsStatement, translation: NeutralTranslation) -> Scalar:
         text = one.values.get("FUNCTION", one.values.get("FU", ""))
         if not text:
             raise one.error("FUNCTION is missing")

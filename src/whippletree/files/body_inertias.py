@@ -16,7 +16,7 @@ from whippletree.elements.bodies import MassProperties
 from whippletree.elements.joints import Fixed, Prismatic, Revolute
 from whippletree.errors import FileError
 from whippletree.files.file_limits import NEGATIVE_INERTIA, PARALLEL, SMALLEST_GYRATION
-from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralModel
+from whippletree.files.neutral_model import WORLD, LinkGraph, NeutralModel
 from whippletree.spatial.placement import Placement
 
 __all__ = ["check_inertias"]
@@ -64,28 +64,17 @@ def _refuse_negative(model: NeutralModel) -> None:
 
 def _welded(model: NeutralModel) -> Iterator[dict[str, Placement]]:
     """Yield the groups of links that are welded together: the pose of each in the group's first."""
-    welds = model.neighbours(joint for joint in model.joints.values() if isinstance(joint.joint, Fixed))
+    welds = LinkGraph(joint for joint in model.joints.values() if isinstance(joint.joint, Fixed))
     seen: set[str] = set()
     for first in (WORLD, *model.links):
         if first in seen:
             continue
-        group, waiting = {first: Placement()}, [first]
-        while waiting:
-            here = waiting.pop()
-            for joint in welds.get(here, ()):
-                there, pose = _across(joint, here)
-                if there not in group:
-                    group[there] = group[here] @ pose
-                    waiting.append(there)
+        group = {first: Placement()}
+        for weld, here, there in welds.walk(first):
+            pose = weld.on_parent @ weld.on_child.inverse()
+            group[there] = group[here] @ (pose if weld.parent == here else pose.inverse())
         seen |= group.keys()
         yield group
-
-
-def _across(joint: NeutralJoint, here: str) -> tuple[str, Placement]:
-    """Return the link on the other side of a weld, and its pose in this one."""
-    if joint.parent == here:
-        return joint.child, joint.on_parent @ joint.on_child.inverse()
-    return joint.parent, joint.on_child @ joint.on_parent.inverse()
 
 
 def _turning(model: NeutralModel, group: dict[str, Placement]) -> Matrix | None:

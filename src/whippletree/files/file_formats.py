@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,11 +27,11 @@ def read_bytes(
     place: Path | None,
     *,
     search: Sequence[Path],
-    base: Any,
-    stops: Any,
-    loops: Any = None,
+    base: str | None,
+    stops: bool | float,
+    loops: object = None,
     xacro: bool = False,
-    keyframe: Any = None,
+    keyframe: str | int | None = None,
 ) -> Model | None:
     """Read what another program has written; return None for what is the package's own YAML.
 
@@ -89,7 +90,7 @@ def _is_adams(data: bytes) -> bool:
 
 
 def _of_xml(
-    root: XmlElement, around: Surroundings, data: bytes, *, xacro: bool, loops: Any, keyframe: Any
+    root: XmlElement, around: Surroundings, data: bytes, *, xacro: bool, loops: object, keyframe: str | int | None
 ) -> NeutralModel:
     """Read an XML file by its outermost element."""
     if root.tag == "robot":
@@ -129,7 +130,7 @@ def _side_file(data: bytes, name: str, place: Path | None, **choices: Any) -> Mo
 _WRITERS = {".urdf": "urdf_writer", ".sdf": "sdf_writer", ".xml": "mjcf_writer", ".mjcf": "mjcf_writer"}
 
 
-def foreign_text(model: Any, path: Any) -> str | None:
+def foreign_text(model: object, path: str | os.PathLike[str]) -> str | None:
     """Return the text of a file in the format that the end of its name says; None for YAML."""
     import importlib
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
+
+from whippletree.foundation.arrays import Array
 
 __all__ = ["MESH_SUFFIXES", "read_triangles"]
 
-Array = npt.NDArray[np.float64]
 
 MESH_SUFFIXES = (".stl", ".obj")
 """Ends of the names of meshes that are read."""

@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies import MassProperties
+from whippletree.foundation.arrays import Array
 
 __all__ = ["MeshVolume", "mesh_volume"]
 
-Array = npt.NDArray[np.float64]
 
 _WELDED = 1e-6
 """Corners that are nearer than this share of the mesh's size count as one: files round them."""

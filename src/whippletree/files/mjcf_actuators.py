@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whippletree.files.mjcf_equalities import tendon_ratios
 from whippletree.files.neutral_model import NeutralModel
+from whippletree.spatial.scalars import Scalar
 
 if TYPE_CHECKING:
     import mujoco
@@ -65,7 +66,7 @@ class _TendonSpring:
             m.actuator(name, translation.joint_name(joint), effort=-ratio * tension, index=index)
 
 
-def _sums(translation: NeutralTranslation, ratios: Ratios) -> tuple[Any, Any]:
+def _sums(translation: NeutralTranslation, ratios: Ratios) -> tuple[Scalar, Scalar]:
     """Return a weighted sum of coordinates, and that of their rates."""
     m = translation.mechanism
     terms = [(translation.joint_name(joint), index, ratio) for (joint, index), ratio in ratios.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -13,6 +13,7 @@ from whippletree.files.file_limits import PARALLEL
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralModel
 from whippletree.files.poses import from_quaternion, with_axis
 from whippletree.files.start_gaps import poses_at
+from whippletree.foundation.arrays import AnyArray
 from whippletree.spatial.placement import Placement
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _sides(mj: mujoco.MjModel, k: int, bodies: Sequence[str]) -> list[tuple[str,
     return [(first, from_quaternion(data[6:10], data[3:6])), (second, Placement(point=_three(data[0:3])))]
 
 
-def _three(values: Any) -> tuple[float, float, float]:
+def _three(values: AnyArray) -> tuple[float, float, float]:
     x, y, z = map(float, values)
     return x, y, z
 

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 from whippletree.errors import FileError
 from whippletree.files.drawn_in import Surroundings
@@ -16,13 +17,16 @@ from whippletree.files.neutral_model import Remarks
 from whippletree.files.xml_source import XmlElement, parse_xml
 from whippletree.model.names import quoted
 
+MujocoObject: TypeAlias = Any
+"""A specification of MuJoCo's, or a part of one: its library says no types."""
+
 __all__ = ["compiled"]
 
 _COPYING = ("replicate", "composite", "flexcomp")
 _REFUSED = ("flexcomp", "flex", "deformable", "skin", "composite", "extension", "plugin")
 
 
-def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remarks) -> Any:
+def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remarks) -> MujocoObject:
     """Return what MuJoCo makes of a file, an `MjModel`; whatever it says against it is an error with its line."""
     try:
         import mujoco
@@ -36,7 +40,7 @@ def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remar
 
 
 @contextmanager
-def _heard(mujoco: Any, remarks: Remarks) -> Iterator[None]:
+def _heard(mujoco: ModuleType, remarks: Remarks) -> Iterator[None]:
     """Within it, what MuJoCo warns of is a remark; by itself it would write it to a file in the current folder."""
 
     def hear(text: object) -> None:
@@ -54,7 +58,7 @@ def _heard(mujoco: Any, remarks: Remarks) -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
 
 
-def _compiled(mujoco: Any, around: Surroundings, data: bytes, remarks: Remarks) -> Any:
+def _compiled(mujoco: ModuleType, around: Surroundings, data: bytes, remarks: Remarks) -> MujocoObject:
     try:
         spec = (
             mujoco.MjSpec.from_string(data.decode("utf-8-sig")) if around.place is None else _from_file(mujoco, around)
@@ -70,7 +74,7 @@ def _compiled(mujoco: Any, around: Surroundings, data: bytes, remarks: Remarks) 
         raise _said(error, around.name) from None
 
 
-def _from_file(mujoco: Any, around: Surroundings) -> Any:
+def _from_file(mujoco: ModuleType, around: Surroundings) -> MujocoObject:
     return mujoco.MjSpec.from_file(str(around.place))
 
 
@@ -119,7 +123,7 @@ def _check_place(element: XmlElement, key: str, around: Surroundings) -> None:
         raise element.error(f"{element[key]!r} is outside of the model's folder: name its folder with search=")
 
 
-def _strip(spec: Any, around: Surroundings, remarks: Remarks) -> None:
+def _strip(spec: MujocoObject, around: Surroundings, remarks: Remarks) -> None:
     """Take out what is for eyes only, and meshes whose files are missing where no inertia needs them."""
     for group in (spec.geoms, spec.sites, spec.tendons):
         for one in group:
@@ -147,14 +151,16 @@ def _strip(spec: Any, around: Surroundings, remarks: Remarks) -> None:
             spec.delete(mesh)
 
 
-def _is_missing(mesh: Any, spec: Any, around: Surroundings) -> bool:
+def _is_missing(mesh: MujocoObject, spec: MujocoObject, around: Surroundings) -> bool:
     if not mesh.file or around.place is None:
         return False
     folder = around.place.parent / (spec.meshdir or "")
     return not (folder / mesh.file).is_file()
 
 
-def _drop(spec: Any, body: Any, geom: Any, file: str, around: Surroundings, remarks: Remarks) -> None:
+def _drop(
+    spec: MujocoObject, body: MujocoObject, geom: MujocoObject, file: str, around: Surroundings, remarks: Remarks
+) -> None:
     """Take out a geom whose mesh is missing, if its body's inertia does not follow from it."""
     moves = body.name != "world"
     if moves and not body.explicitinertial and (geom.mass != 0.0 and geom.density != 0.0):

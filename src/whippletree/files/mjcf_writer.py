@@ -6,8 +6,6 @@ the second body from zero coordinates, so loops have to be closed there.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whippletree.elements.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
@@ -24,7 +22,7 @@ __all__ = ["to_text"]
 _WORDS: dict[type[Joint], str] = {Revolute: "hinge", Prismatic: "slide", Spherical: "ball", Free: "free"}
 
 
-def to_text(model: Any) -> str:
+def to_text(model: object) -> str:
     """Return a mechanism as MJCF."""
     whole = WritableModel.of(model, "MJCF")
     whole.check_closed()

@@ -7,7 +7,7 @@ words of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WORLD",
+    "LinkGraph",
     "NeutralCoupling",
     "NeutralFrame",
     "NeutralJoint",
@@ -182,10 +183,28 @@ class NeutralModel:
         self._carried.add(joint.child)
         return carried
 
-    def neighbours(self, joints: Iterable[NeutralJoint]) -> dict[str, list[NeutralJoint]]:
-        """Return the joints by each of their two links."""
-        found: dict[str, list[NeutralJoint]] = {}
+
+class LinkGraph:
+    """Links, and the joints by which one gets from one to another, in either direction."""
+
+    def __init__(self, joints: Iterable[NeutralJoint]) -> None:
+        self._joints: dict[str, list[NeutralJoint]] = {}
         for joint in joints:
-            found.setdefault(joint.parent, []).append(joint)
-            found.setdefault(joint.child, []).append(joint)
-        return found
+            self._joints.setdefault(joint.parent, []).append(joint)
+            self._joints.setdefault(joint.child, []).append(joint)
+
+    def walk(self, start: str) -> Iterator[tuple[NeutralJoint, str, str]]:
+        """Yield each joint by which a walk from a link comes to a new one: the joint, where it comes from, the new."""
+        seen, waiting = {start}, [start]
+        while waiting:
+            here = waiting.pop()
+            for joint in self._joints.get(here, ()):
+                there = joint.child if joint.parent == here else joint.parent
+                if there not in seen:
+                    seen.add(there)
+                    waiting.append(there)
+                    yield joint, here, there
+
+    def reached(self, start: str) -> set[str]:
+        """Return the links that joints connect with a link, itself included."""
+        return {start, *(there for _, _, there in self.walk(start))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from whippletree.files.body_inertias import check_inertias
 from whippletree.files.file_limits import STOP_STIFFNESS
 from whippletree.files.legal_names import LegalNames
 from whippletree.files.mesh_data import MESH_SUFFIXES
-from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
+from whippletree.files.neutral_model import WORLD, LinkGraph, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import quaternion_of
 from whippletree.files.rotor_inertias import add_rotors
 from whippletree.files.start_gaps import guess_closing, report_gaps
@@ -42,8 +42,8 @@ def translated(model: NeutralModel, *, base: str | None = None, stops: bool | fl
 
 def _attach_bases(model: NeutralModel, base: str | None) -> None:
     """Connect with the ground what is not connected with it: by the first link of each part, in the file's order."""
-    joints = model.neighbours(model.joints.values())
-    reached = _reached(WORLD, joints)
+    joints = LinkGraph(model.joints.values())
+    reached = joints.reached(WORLD)
     below = {joint.child for joint in model.joints.values() if not joint.closes}
     for link in sorted(model.links.values(), key=lambda one: one.name in below):
         if link.name in reached:
@@ -63,20 +63,7 @@ def _attach_bases(model: NeutralModel, base: str | None) -> None:
         )
         if floats and start != Placement():
             model.guess.setdefault(name, (*quaternion_of(start.rotation), *start.point))
-        reached |= _reached(link.name, joints)
-
-
-def _reached(start: str, joints: Mapping[str, list[NeutralJoint]]) -> set[str]:
-    """Return the links that joints connect with a link, itself included."""
-    found, waiting = {start}, [start]
-    while waiting:
-        here = waiting.pop()
-        for joint in joints.get(here, ()):
-            there = joint.child if joint.parent == here else joint.parent
-            if there not in found:
-                found.add(there)
-                waiting.append(there)
-    return found
+        reached |= joints.reached(link.name)
 
 
 class NeutralTranslation:
@@ -153,7 +140,7 @@ class NeutralTranslation:
 
     # ------------------------------------------------------------------ elements
 
-    def _declare(self, line: int | None, call: Any, *arguments: Any) -> None:
+    def _declare(self, line: int | None, call: Callable[..., object], *arguments: object) -> None:
         """Make a call; an error begins with the file and the line."""
         try:
             call(*arguments)
@@ -222,9 +209,9 @@ class NeutralTranslation:
 
     # ------------------------------------------------------------------ the rest of the model
 
-    def _start(self) -> dict[str, Any]:
+    def _start(self) -> dict[str, object]:
         m = self._model
-        start: dict[str, Any] = {}
+        start: dict[str, object] = {}
         if m.guess:
             start["guess"] = {self._joints[name]: value for name, value in m.guess.items()}
         if m.velocities:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import casadi as ca
 import numpy as np
 
-from whippletree.elements.joints import Fixed, Spherical
+from whippletree.elements.joints import Fixed, Joint, Spherical
 from whippletree.errors import ModelError
 from whippletree.files.file_limits import ZERO_AXIS
 from whippletree.files.neutral_model import NeutralJoint, NeutralModel
@@ -21,13 +21,14 @@ from whippletree.files.xml_source import XmlElement
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.orientation import axis_rotation
 from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import Vector3
 
 if TYPE_CHECKING:
     from whippletree.files.neutral_translation import NeutralTranslation
 
 __all__ = ["OpensimElements", "at_its_line"]
 
-Call = Callable[[Any], None]
+Call: TypeAlias = "Callable[[NeutralTranslation], None]"
 
 
 class OpensimElements:
@@ -101,7 +102,7 @@ class OpensimElements:
         at = Placement(point=self._objects.point(element, f"location_body_{number}", f"point{number}"))
         return link, on @ at @ self._frames.pose(element, "", f"orientation_body_{number}")
 
-    def _closing(self, element: XmlElement, name: str, joint: Any) -> None:
+    def _closing(self, element: XmlElement, name: str, joint: Joint) -> None:
         if name in self._m.joints:
             raise element.error(f"there is a joint or constraint {quoted(name)} already")
         (parent, on_parent), (child, on_child) = self._side(element, 1), self._side(element, 2)
@@ -116,7 +117,7 @@ class OpensimElements:
     def _distance(self, element: XmlElement, name: str) -> None:
         length = self._objects.number(element, "constant_distance", default=1.0)
 
-        def call(translation: NeutralTranslation, label: str, places: list[str], points: list[Any]) -> None:
+        def call(translation: NeutralTranslation, label: str, places: list[str], points: list[Vector3]) -> None:
             translation.mechanism.distance(label, *places, length=length, at=points[0], at_child=points[1])
 
         self._between(element, name, call, [self._side(element, 1), self._side(element, 2)], "closure")
@@ -137,7 +138,7 @@ class OpensimElements:
             (body, on_body @ Placement(point=objects.point(element, "point_on_follower"))),
         ]
 
-        def call(translation: NeutralTranslation, label: str, places: list[str], points: list[Any]) -> None:
+        def call(translation: NeutralTranslation, label: str, places: list[str], points: list[Vector3]) -> None:
             for k, plane in enumerate((label, translation.closure_name(f"{label} across"))):
                 normal = tuple(float(x) for x in R[:, k])
                 translation.mechanism.in_plane(plane, *places, normal=normal, at=points[0], at_child=points[1])
@@ -199,7 +200,7 @@ class OpensimElements:
     def _spring(self, element: XmlElement, name: str) -> None:
         stiffness, length = (self._objects.number(element, key) for key in ("stiffness", "rest_length"))
 
-        def call(translation: NeutralTranslation, label: str, places: list[str], points: list[Any]) -> None:
+        def call(translation: NeutralTranslation, label: str, places: list[str], points: list[Vector3]) -> None:
             translation.mechanism.spring(
                 label, *places, stiffness=stiffness, free_length=length, at=points[0], at_child=points[1]
             )
@@ -233,7 +234,7 @@ class OpensimElements:
         self,
         element: XmlElement,
         name: str,
-        call: Callable[[Any, str, list[str], list[Any]], None],
+        call: Callable[[NeutralTranslation, str, list[str], list[Vector3]], None],
         sides: list[tuple[str, Placement]],
         kind: str,
     ) -> None:

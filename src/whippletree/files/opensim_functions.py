@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -11,6 +11,7 @@ from whippletree.elements.drivers.spline import Spline
 from whippletree.errors import ModelError
 from whippletree.files.opensim_source import OpensimObjects
 from whippletree.files.xml_source import XmlElement
+from whippletree.spatial.scalars import Scalar
 
 __all__ = ["OpensimFunction", "read_function"]
 
@@ -22,7 +23,7 @@ class OpensimFunction(NamedTuple):
     32.0
     """
 
-    value: Callable[..., Any]
+    value: Callable[..., Scalar]
     slopes: tuple[float, ...] | None = None
     constant: float = 0.0
 
@@ -40,7 +41,7 @@ class OpensimFunction(NamedTuple):
 def linear(constant: float, *, slopes: Sequence[float] = ()) -> OpensimFunction:
     """Return a linear function of as many numbers as there are slopes."""
 
-    def value(*x: Any) -> Any:
+    def value(*x: Scalar) -> Scalar:
         return sum((slope * one for slope, one in zip(slopes, x, strict=False)), constant)
 
     return OpensimFunction(value, tuple(slopes), constant)
@@ -88,8 +89,8 @@ def _polynomial(objects: OpensimObjects, element: XmlElement) -> OpensimFunction
     if len(higher) <= 1:
         return linear(constant, slopes=higher or [0.0])
 
-    def value(x: Any) -> Any:
-        found: Any = 0.0
+    def value(x: Scalar) -> Scalar:
+        found: Scalar = 0.0
         for coefficient in higher:
             found = (found + coefficient) * x
         return found + constant
@@ -115,7 +116,7 @@ def _straight_pieces(objects: OpensimObjects, element: XmlElement) -> OpensimFun
         return linear(y[0] - slopes[0] * x[0], slopes=slopes)
     turns = [(here, after - before) for here, before, after in zip(x[1:], slopes, slopes[1:], strict=False)]
 
-    def value(at: Any) -> Any:
+    def value(at: Scalar) -> Scalar:
         return sum((turn * ca.fmax(at - here, 0.0) for here, turn in turns), y[0] + slopes[0] * (at - x[0]))
 
     return OpensimFunction(value)
@@ -142,7 +143,7 @@ def _sine(objects: OpensimObjects, element: XmlElement) -> OpensimFunction:
     )
     offset = objects.number(element, "offset")
 
-    def value(x: Any) -> Any:
+    def value(x: Scalar) -> Scalar:
         return size * ca.sin(omega * x + phase) + offset
 
     return OpensimFunction(value)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -29,6 +29,7 @@ from whippletree.files.xml_source import XmlElement
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import Scalar
 
 __all__ = [
     "FollowingCoordinate",
@@ -141,7 +142,7 @@ def _on_an_ellipsoid(objects: OpensimObjects, joint: XmlElement, coordinates: Se
         raise joint.error("an EllipsoidJoint has <radii_x_y_z>")
     names = tuple(coordinates[:2])
     a, b, c = radii
-    functions: list[Callable[[Any, Any], Any]] = [
+    functions: list[Callable[[Scalar, Scalar], ca.SX]] = [
         lambda x, y: a * ca.sin(y),
         lambda x, y: -b * ca.sin(x) * ca.cos(y),
         lambda x, y: c * ca.cos(x) * ca.cos(y),
@@ -208,7 +209,7 @@ def bound(
     if not free:
         return linear(float(function.value(*(fixed[name] for name in names)))), ()
 
-    def value(*x: Any) -> Any:
+    def value(*x: Scalar) -> Scalar:
         given = dict(zip(free, x, strict=True))
         return function.value(*(fixed.get(name, given.get(name)) for name in names))
 

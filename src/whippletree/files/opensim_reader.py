@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 
@@ -280,14 +280,14 @@ class _OpensimReading:
             else:
                 m.velocities[name] = coordinate.speed
 
-    def _symbol(self, name: str, translation: NeutralTranslation) -> Any:
+    def _symbol(self, name: str, translation: NeutralTranslation) -> Scalar:
         """Return a coordinate as an expression, or as a number if it is locked."""
         one = self._coordinates.get(name)
         if one is not None and one.locked:
             return one.start
         return translation.mechanism.coordinate(translation.joint_name(name))
 
-    def _closure(self, one: FollowingCoordinate) -> Callable[[Any], None]:
+    def _closure(self, one: FollowingCoordinate) -> Callable[[NeutralTranslation], None]:
         """Return the call that makes a coordinate follow others, once all joints are there."""
 
         def call(translation: NeutralTranslation) -> None:
@@ -324,7 +324,7 @@ class _OpensimReading:
             translation.mechanism.coupling(name, ratios, offset=offset)
         return bool(ratios)
 
-    def _drives(self) -> list[Callable[[Any], None]]:
+    def _drives(self) -> list[Callable[[NeutralTranslation], None]]:
         """Return the calls that make coordinates follow their laws."""
 
         def drive(one: OpensimCoordinate, translation: NeutralTranslation) -> None:

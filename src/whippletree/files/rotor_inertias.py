@@ -16,7 +16,7 @@ import numpy as np
 
 from whippletree.elements.bodies import MassProperties
 from whippletree.elements.joints import Fixed, Prismatic, Revolute
-from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
+from whippletree.files.neutral_model import WORLD, LinkGraph, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.spatial.placement import Placement
 
 __all__ = ["add_rotors"]
@@ -24,7 +24,7 @@ __all__ = ["add_rotors"]
 
 def add_rotors(model: NeutralModel) -> None:
     """Replace the rotor inertias of joints by bodies."""
-    grounded = _on_ground(model)
+    grounded = LinkGraph(joint for joint in model.joints.values() if isinstance(joint.joint, Fixed)).reached(WORLD)
     for joint in [*model.joints.values()]:
         if joint.inertia and isinstance(joint.joint, Revolute | Prismatic):
             _add(model, joint, joint.parent in grounded)
@@ -63,17 +63,3 @@ def _give(model: NeutralModel, link: str, frame: Placement, moment: float) -> No
     given = model.links[link].properties
     inertia = np.array(given.inertia, dtype=float) + moment * np.outer(z, z)
     model.links[link].properties = MassProperties.as_given(given.mass, given.com, inertia)
-
-
-def _on_ground(model: NeutralModel) -> set[str]:
-    """Return the links that are welded to the ground, and the ground."""
-    welds = model.neighbours(joint for joint in model.joints.values() if isinstance(joint.joint, Fixed))
-    found, waiting = {WORLD}, [WORLD]
-    while waiting:
-        here = waiting.pop()
-        for joint in welds.get(here, ()):
-            there = joint.child if joint.parent == here else joint.parent
-            if there not in found:
-                found.add(there)
-                waiting.append(there)
-    return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from whippletree.elements.joints import Fixed, Free, Joint, Prismatic, Revolute, Screw, Spherical, Universal
 from whippletree.files.poses import rpy_of
 from whippletree.files.writable_model import WritableJoint, WritableModel
@@ -24,7 +22,7 @@ _WORDS: dict[type[Joint], str] = {
 }
 
 
-def to_text(model: Any) -> str:
+def to_text(model: object) -> str:
     """Return a mechanism as SDF."""
     whole = WritableModel.of(model, "SDF")
     whole.check_closed()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from whippletree.elements.joints import Fixed, Joint, Spherical
 from whippletree.errors import FileError
@@ -23,7 +22,7 @@ __all__ = ["read_robot"]
 _KEYS = ("closed_loop", "type", "name_mot")
 
 
-def read_robot(root: XmlElement, around: Surroundings, *, xacro: bool, loops: Any) -> NeutralModel:
+def read_robot(root: XmlElement, around: Surroundings, *, xacro: bool, loops: object) -> NeutralModel:
     """Read a URDF, expanded by xacro if that was asked for, with the loops that are named beside it."""
     model = read_urdf(_expanded(around) if xacro else root)
     if xacro:
@@ -36,7 +35,7 @@ def read_robot(root: XmlElement, around: Surroundings, *, xacro: bool, loops: An
     return model
 
 
-def _loop_file(around: Surroundings, loops: Any) -> Path | None:
+def _loop_file(around: Surroundings, loops: object) -> Path | None:
     """Return the file that names loops: the one given, or the one beside the robot that has its name."""
     if loops is not None:
         try:

@@ -20,7 +20,7 @@ from whippletree.elements.joints import (
     Universal,
 )
 from whippletree.files.file_limits import OPEN_LOOP, ROUNDED
-from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralModel
+from whippletree.files.neutral_model import WORLD, LinkGraph, NeutralCoupling, NeutralJoint, NeutralModel
 from whippletree.files.poses import about_axis, from_quaternion, from_turns, quaternion_of
 from whippletree.spatial.orientation import IDENTITY
 from whippletree.spatial.placement import Placement
@@ -79,18 +79,13 @@ def coordinates_of(joint: Joint, relative: Placement) -> tuple[float, ...]:
 
 def poses_at(model: NeutralModel) -> dict[str, Placement]:
     """Return the poses of links at the start, by the tree of joints that do not close a loop."""
-    joints = model.neighbours(joint for joint in model.joints.values() if not joint.closes)
-    found, waiting = {WORLD: Placement()}, [WORLD]
-    while waiting:
-        here = waiting.pop()
-        for joint in joints.get(here, ()):
-            there = joint.child if joint.parent == here else joint.parent
-            motion = joint_motion(joint.joint, _start_of(model, joint))
-            if there in found or motion is None:
-                continue
-            step = joint.on_parent @ motion @ joint.on_child.inverse()
-            found[there] = found[here] @ (step if joint.parent == here else step.inverse())
-            waiting.append(there)
+    tree = [joint for joint in model.joints.values() if not joint.closes]
+    motions = {joint.name: joint_motion(joint.joint, _start_of(model, joint)) for joint in tree}
+    known = {name: motion for name, motion in motions.items() if motion is not None}
+    found = {WORLD: Placement()}
+    for joint, here, there in LinkGraph(one for one in tree if one.name in known).walk(WORLD):
+        step = joint.on_parent @ known[joint.name] @ joint.on_child.inverse()
+        found[there] = found[here] @ (step if joint.parent == here else step.inverse())
     return found
 
 

@@ -5,8 +5,6 @@ A link's frame in URDF is the frame of the joint that carries it, so frames of b
 
 from __future__ import annotations
 
-from typing import Any
-
 from whippletree.elements.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical
 from whippletree.files.poses import rpy_of
 from whippletree.files.writable_model import WritableJoint, WritableModel
@@ -31,7 +29,7 @@ _FAR = 1e6
 """The bounds of a slide that has none: the format wants some."""
 
 
-def to_text(model: Any) -> str:
+def to_text(model: object) -> str:
     """Return a mechanism as URDF."""
     whole = WritableModel.of(model, "URDF")
     if tuple(whole.description.gravity) != (0.0, 0.0, -9.81):

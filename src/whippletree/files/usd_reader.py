@@ -11,7 +11,8 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from whippletree.files.poses import from_quaternion, with_axis
 from whippletree.files.shape_inertias import scaled_to_mass
 from whippletree.files.start_gaps import coordinates_of
 from whippletree.files.usd_shapes import collider_properties, collider_shape, colliders
-from whippletree.files.usd_values import number, quaternion, vector, word
+from whippletree.files.usd_values import UsdObject, number, quaternion, vector, word
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
@@ -104,7 +105,7 @@ def _check_text(place: Path, name: str) -> None:
         raise FileError(f"{name}:{line}: the file is not text in UTF-8", file=name, line=line) from None
 
 
-def _check_layers(Sdf: Any, place: Path, name: str, search: Sequence[Path]) -> None:
+def _check_layers(Sdf: ModuleType, place: Path, name: str, search: Sequence[Path]) -> None:
     """Refuse a stage that draws in files from elsewhere."""
     waiting, seen, homes = [place.resolve()], set(), [place.resolve().parent, *search]
     while waiting:
@@ -128,7 +129,7 @@ def _check_layers(Sdf: Any, place: Path, name: str, search: Sequence[Path]) -> N
 class _UsdReading:
     """The prims of a stage: first bodies, then joints."""
 
-    def __init__(self, stage: Any, model: NeutralModel, UsdGeom: Any, UsdPhysics: Any) -> None:
+    def __init__(self, stage: UsdObject, model: NeutralModel, UsdGeom: ModuleType, UsdPhysics: ModuleType) -> None:
         self._stage, self._m, self._geom, self._physics = stage, model, UsdGeom, UsdPhysics
         self._length = float(UsdGeom.GetStageMetersPerUnit(stage))
         self._mass = float(UsdPhysics.GetStageKilogramsPerUnit(stage))
@@ -293,7 +294,7 @@ class _UsdReading:
             if ":" in name and not name.startswith(("xformOp:", "primvars:", "ui:", *known)):
                 self._m.remarks.add("not understood", f"{name} of {what}")
 
-    def _side(self, relation: Any, name: str) -> str:
+    def _side(self, relation: UsdObject, name: str) -> str:
         targets = [str(path) for path in relation.GetTargets()]
         if not targets:
             return WORLD

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.files.mesh_inertia import mesh_volume
 from whippletree.files.neutral_model import Remarks
 from whippletree.files.shape_inertias import scaled_to_mass, shape_properties
-from whippletree.files.usd_values import number, word
+from whippletree.files.usd_values import UsdObject, number, word
+from whippletree.foundation.arrays import Array
 from whippletree.spatial.placement import Placement
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["collider_properties", "collider_shape", "colliders"]
 
-Array = npt.NDArray[np.float64]
 
 _ALONG = {
     "X": ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)),
@@ -30,7 +30,7 @@ _ALONG = {
 """Axes whose z is along x or y."""
 
 
-def colliders(body: Any, physics: Any) -> Iterator[Any]:
+def colliders(body: UsdObject, physics: ModuleType) -> Iterator[UsdObject]:
     """Yield the prims of a body that have a shape to collide with, and that no other body holds."""
     waiting = [body]
     while waiting:
@@ -66,7 +66,7 @@ def collider_shape(prim: Usd.Prim, pose: Placement, scale: Array, length: float)
 
 def collider_properties(
     prim: Usd.Prim,
-    physics: Any,
+    physics: ModuleType,
     pose: Placement,
     scale: Array,
     units: tuple[float, float],

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+
+from whippletree.foundation.arrays import Array
+
+UsdObject: TypeAlias = Any
+"""A stage, prim or attribute of USD's: its library says no types."""
 
 __all__ = ["number", "quaternion", "vector", "word"]
 
 
-def number(attribute: Any, default: float) -> float:
+def number(attribute: UsdObject, default: float) -> float:
     """Return an attribute that is a number, the default if it has no value; it may be infinite."""
     value = attribute.Get()
     if value is None:
@@ -21,7 +25,7 @@ def number(attribute: Any, default: float) -> float:
     return float(value)
 
 
-def vector(attribute: Any, default: tuple[float, float, float]) -> npt.NDArray[np.float64]:
+def vector(attribute: UsdObject, default: tuple[float, float, float]) -> Array:
     """Return an attribute that is three numbers, the default if it has no value; they may be infinite."""
     value = attribute.Get()
     try:
@@ -33,7 +37,7 @@ def vector(attribute: Any, default: tuple[float, float, float]) -> npt.NDArray[n
     return found
 
 
-def quaternion(attribute: Any) -> tuple[float, float, float, float]:
+def quaternion(attribute: UsdObject) -> tuple[float, float, float, float]:
     """Return a quaternion, scalar first; none, or one of zeros, stands for no turn."""
     value = attribute.Get()
     if value is None:
@@ -47,7 +51,7 @@ def quaternion(attribute: Any) -> tuple[float, float, float, float]:
     return (w, x, y, z) if math.hypot(w, x, y, z) > 0.5 else (1.0, 0.0, 0.0, 0.0)
 
 
-def word(attribute: Any, known: tuple[str, ...], default: str) -> str:
+def word(attribute: UsdObject, known: tuple[str, ...], default: str) -> str:
     """Return an attribute that is one of some words."""
     value = attribute.Get()
     if value is None:
@@ -57,5 +61,5 @@ def word(attribute: Any, known: tuple[str, ...], default: str) -> str:
     return str(value)
 
 
-def _unfit(attribute: Any, wanted: str, value: Any) -> ValueError:
+def _unfit(attribute: UsdObject, wanted: str, value: object) -> ValueError:
     return ValueError(f"{attribute.GetPath()} must be {wanted}, got {str(value)[:60]!r}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ class WritableModel:
     following: list[Following] = field(default_factory=list)
 
     @staticmethod
-    def of(model: Any, name: str) -> WritableModel:
+    def of(model: object, name: str) -> WritableModel:
         """Return a model or mechanism, its parameters at their values."""
         mechanism = model.mechanism if isinstance(model, Model) else model
         if not isinstance(mechanism, Mechanism):

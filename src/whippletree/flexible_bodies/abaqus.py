@@ -8,12 +8,13 @@ in ascending order of their numbers.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from whippletree.errors import FileError
-from whippletree.flexible_bodies.flexible_input import Array, file_text
+from whippletree.flexible_bodies.flexible_input import Array, SparseMatrix, file_text
+from whippletree.foundation.arrays import Indices
 from whippletree.foundation.user_frames import user_facing
 
 __all__ = ["AbaqusMatrices", "read_abaqus"]
@@ -25,11 +26,11 @@ class AbaqusMatrices(NamedTuple):
     Sets hold places in `nodes`, so that they can be given as interfaces.
     """
 
-    mass: Any
-    stiffness: Any
+    mass: SparseMatrix
+    stiffness: SparseMatrix
     nodes: Array
-    numbers: Any
-    sets: dict[str, Any]
+    numbers: Indices
+    sets: dict[str, Indices]
 
 
 @user_facing
@@ -43,7 +44,7 @@ def read_abaqus(mass: str | Path, stiffness: str | Path, nodes: str | Path) -> A
     return AbaqusMatrices(M, K, where, numbers, sets)
 
 
-def _read_nodes(path: str | Path) -> tuple[Any, Array, dict[str, Any]]:
+def _read_nodes(path: str | Path) -> tuple[Indices, Array, dict[str, Indices]]:
     """Return numbers and points of the nodes, in ascending order, and the sets."""
     found: dict[int, list[float]] = {}
     sets: dict[str, list[int]] = {}
@@ -89,7 +90,7 @@ def _set_numbers(text: str, generate: bool) -> list[int]:
     return [*range(first, last + 1, *step)]
 
 
-def _read_matrix(path: str | Path, numbers: Any) -> Any:
+def _read_matrix(path: str | Path, numbers: Indices) -> SparseMatrix:
     """Return a matrix in either format, with both triangles."""
     from scipy import sparse
 

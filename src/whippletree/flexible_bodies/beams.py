@@ -15,9 +15,9 @@ it is stiffened in rotation, and what bends a twisted beam sideways. Both are in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.elements.bodies.body_chains import PART_END, BodyChain
 from whippletree.elements.bodies.flexible import FlexibleBody
@@ -26,7 +26,7 @@ from whippletree.errors import ModelError
 from whippletree.flexible_bodies.beam_elements import running_integrals
 from whippletree.flexible_bodies.beam_mesh import BeamMesh, beam_mesh, read_interfaces, split_interfaces
 from whippletree.flexible_bodies.cross_sections import Section, outlines
-from whippletree.flexible_bodies.flexible_input import Array, choice, count
+from whippletree.flexible_bodies.flexible_input import Array, SparseMatrix, choice, count
 from whippletree.flexible_bodies.flexible_tolerances import (
     ALL_SECOND_ORDER,
     MOST_BEAM_ELEMENTS,
@@ -34,12 +34,13 @@ from whippletree.flexible_bodies.flexible_tolerances import (
     MOST_NODAL,
     MOST_STATION_NUMBERS,
 )
-from whippletree.flexible_bodies.mass_integrals import damping_matrix, integral, point_invariants
+from whippletree.flexible_bodies.mass_integrals import Damping, damping_matrix, integral, point_invariants
 from whippletree.flexible_bodies.materials import Material
 from whippletree.flexible_bodies.modal_reduction import Structure, reduced_basis
 from whippletree.flexible_bodies.mode_options import ModeOptions, read_mode_options
 from whippletree.flexible_bodies.nodal_integrals import nodal_invariants
 from whippletree.flexible_bodies.node_sets import rigid_motions
+from whippletree.foundation.arrays import Indices
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import AxisLike
 from whippletree.spatial.scalars import truth
@@ -57,7 +58,7 @@ def beam(
     section: Section | Sequence[Section],
     material: Material,
     length: float | None = None,
-    stations: Any = None,
+    stations: ArrayLike | None = None,
     axis: AxisLike = "x",
     across: AxisLike | None = None,
     elements: int = 10,
@@ -69,7 +70,7 @@ def beam(
     reference: str = "cantilever",
     theory: str = "euler-bernoulli",
     mass: str = "consistent",
-    damping: Any = None,
+    damping: Damping = None,
     stiffening: bool | None = None,
     substructures: int = 1,
 ) -> FlexibleBody | BodyChain:
@@ -124,7 +125,7 @@ def beam(
     return parts[0] if number == 1 else BodyChain(tuple(parts))
 
 
-def _own_attachment(attachment: Any, places: Mapping[str, float], own: Mapping[str, float]) -> Any:
+def _own_attachment(attachment: object, places: Mapping[str, float], own: Mapping[str, float]) -> object:
     """Return which interfaces of a part get static modes; the end of a part gets some if the tip does."""
     if isinstance(attachment, bool) or not isinstance(attachment, str | Iterable):
         return attachment
@@ -167,7 +168,7 @@ class _BeamModel:
         maps = {name: _unit_rows(6 * node, 6, len(mesh.nodes)) for name, node in mesh.interfaces.items()}
         return Structure(K, M, self._conditions(M), maps)
 
-    def _mass_matrix(self) -> Any:
+    def _mass_matrix(self) -> SparseMatrix:
         if not self.lumped:
             return _assembled(self.mesh.elements.mass())
         masses, moments = self.mesh.elements.lumped()
@@ -178,7 +179,7 @@ class _BeamModel:
             blocks[:, here[1], here[1]] = moments[:, node]
         return _assembled(blocks)
 
-    def _conditions(self, M: Any) -> Array:
+    def _conditions(self, M: SparseMatrix) -> Array:
         """Return the six rows (6, m) that tie the body frame to the beam."""
         nodes = self.mesh.nodes
         if self.options.reference == "cantilever":
@@ -243,7 +244,7 @@ class _BeamModel:
         """Whether its coordinates are nodal freedoms, so many that they must not be coupled each with each."""
         return self.options.nodal and not self.lumped and self.basis.shape[1] > ALL_SECOND_ORDER
 
-    def body(self, damping: Any, stiffening: bool | None) -> FlexibleBody:
+    def body(self, damping: Damping, stiffening: bool | None) -> FlexibleBody:
         """Return the flexible body."""
         if stiffening and self._many_nodal:
             raise ModelError(
@@ -339,7 +340,7 @@ class _BeamModel:
         )
 
 
-def _places(basis: Array) -> Any:
+def _places(basis: Array) -> Indices:
     """Return for each freedom which coordinate it is, of a basis of single freedoms; -1 where it is none."""
     found = np.full(basis.shape[0], -1)
     freedoms, coordinates = np.nonzero(basis)
@@ -347,7 +348,7 @@ def _places(basis: Array) -> Any:
     return found
 
 
-def _assembled(blocks: Array) -> Any:
+def _assembled(blocks: Array) -> SparseMatrix:
     """Return the matrix of elements (E, 12, 12) in a row, as a sparse array."""
     from scipy import sparse
 

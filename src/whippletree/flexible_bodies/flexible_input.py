@@ -6,17 +6,19 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from whippletree.errors import FileError, ModelError
+from whippletree.foundation.arrays import Array
 from whippletree.spatial.scalars import number, shown
 
 __all__ = ["Array", "choice", "count", "file_text", "points", "positive", "write_text"]
 
-Array = npt.NDArray[np.float64]
+SparseMatrix: TypeAlias = Any
+"""A sparse matrix of SciPy's, whose library says no types, or an array."""
 
 
 def positive(value: object, what: str) -> float:
@@ -55,7 +57,7 @@ def count(value: object, what: str, least: int = 1, most: int | None = None) -> 
     return int(value)
 
 
-def points(value: Any, what: str, least: int = 1) -> Array:
+def points(value: ArrayLike, what: str, least: int = 1) -> Array:
     """Read points as an array (n, 3) of finite numbers.
 
     >>> points([(0, 0, 0), (1, 0, 0)], "stations").shape
@@ -73,7 +75,7 @@ def points(value: Any, what: str, least: int = 1) -> Array:
     return read
 
 
-def file_text(path: Any) -> str:
+def file_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a file; what is no path, or no file that can be read, is a FileError that says so."""
     with _told_of(path):
         named = Path(os.fspath(path))
@@ -82,14 +84,14 @@ def file_text(path: Any) -> str:
         return named.read_text(encoding="utf-8", errors="replace")
 
 
-def write_text(path: Any, text: str) -> None:
+def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file of text; what is no path, or cannot be written, is a FileError that says so."""
     with _told_of(path):
         Path(os.fspath(path)).write_text(text, encoding="utf-8")
 
 
 @contextmanager
-def _told_of(path: Any) -> Iterator[None]:
+def _told_of(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what goes wrong with a file into a FileError."""
     try:
         yield

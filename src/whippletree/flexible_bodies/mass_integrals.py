@@ -6,8 +6,8 @@ that symmetric bodies have the zeros they should.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from whippletree.errors import ModelError
 from whippletree.flexible_bodies.flexible_input import Array
 from whippletree.flexible_bodies.flexible_tolerances import ALL_SECOND_ORDER, ZERO_SHARE
 from whippletree.spatial.scalars import number, shown
+
+Damping: TypeAlias = float | Sequence[float] | Array | Mapping[str, float] | None
+"""Shares of critical damping, one or one for each mode, or {"mass": alpha, "stiffness": beta}; None for no damping."""
 
 __all__ = ["damping_matrix", "integral", "point_invariants"]
 
@@ -85,7 +88,7 @@ def point_invariants(parts: Iterable[tuple[Array, Array, Array, Array | None]]) 
     return Invariants(mass, **{name: each.value() for name, each in sums.items() if name not in left_out})
 
 
-def damping_matrix(damping: Any, stiffness: Array, mass: Array) -> Array:
+def damping_matrix(damping: Damping, stiffness: Array, mass: Array) -> Array:
     """Return the damping of modal coordinates: from a damping ratio, one for each mode, or Rayleigh's two numbers.
 
     >>> damping_matrix(0.01, np.diag([100.0, 400.0]), np.eye(2)).diagonal().round(6).tolist()
@@ -96,7 +99,7 @@ def damping_matrix(damping: Any, stiffness: Array, mass: Array) -> Array:
     n = len(stiffness)
     if damping is None:
         return np.zeros((n, n))
-    if isinstance(damping, dict):
+    if isinstance(damping, Mapping):
         unknown = set(damping) - {"mass", "stiffness"}
         if unknown:
             raise ModelError(
@@ -105,7 +108,8 @@ def damping_matrix(damping: Any, stiffness: Array, mass: Array) -> Array:
         alpha, beta = (_not_negative(damping.get(key, 0.0), f"damping: {key}") for key in ("mass", "stiffness"))
         return np.asarray(alpha * mass + beta * stiffness)
     single = np.ndim(damping) == 0
-    given = [damping] * n if single else list(damping)
+    ratios: Any = damping
+    given = [ratios] * n if single else list(ratios)
     if len(given) != n:
         raise ModelError(f"damping: give one ratio, or one for each of the {n} modes; got {len(given)}")
     ratios = np.array([_not_negative(each, "damping: the ratio") for each in given])

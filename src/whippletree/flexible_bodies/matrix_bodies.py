@@ -17,13 +17,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.flexible_data import Interface, Invariants, Stations
 from whippletree.errors import ModelError
-from whippletree.flexible_bodies.flexible_input import Array, choice, points
+from whippletree.flexible_bodies.flexible_input import Array, SparseMatrix, choice, points
 from whippletree.flexible_bodies.flexible_tolerances import ZERO_SHARE
-from whippletree.flexible_bodies.mass_integrals import damping_matrix
+from whippletree.flexible_bodies.mass_integrals import Damping, damping_matrix
 from whippletree.flexible_bodies.matrix_checks import FiniteElements, checked_elements, node_triangles, real_matrix
 from whippletree.flexible_bodies.modal_reduction import Structure, reduced_basis
 from whippletree.flexible_bodies.mode_options import ModeOptions, read_mode_options
@@ -42,20 +43,20 @@ MOST_SURFACE = 2500
 
 @user_facing
 def flexible(
-    mass: Any,
-    stiffness: Any,
-    nodes: Any,
+    mass: SparseMatrix,
+    stiffness: SparseMatrix,
+    nodes: ArrayLike,
     *,
-    interfaces: Mapping[str, Any],
+    interfaces: Mapping[str, object],
     modes: int | str | None = None,
     highest_frequency: float | None = None,
     attachment: bool | str | Iterable[str] = False,
     reduction: str = "craig-bampton",
     reference: str = "cantilever",
     coupling: str = "rigid",
-    damping: Any = None,
+    damping: Damping = None,
     units: str = "m",
-    surface: Any = None,
+    surface: ArrayLike | None = None,
     stress: Mapping[str, Any] | None = None,
 ) -> FlexibleBody:
     """Return a flexible body from the mass and stiffness matrices of a free structure and its nodes (N, 3).
@@ -123,7 +124,7 @@ class _MatrixModel:
         translation = freedoms.reshape(len(el.nodes), el.per_node, -1)[:, :3]
         return _Basis(translation, freedoms, {name: W @ V for name, W in maps.items()}, frequencies)
 
-    def _conditions(self, motion: dict[str, Array], links: Any) -> Array:
+    def _conditions(self, motion: dict[str, Array], links: SparseMatrix) -> Array:
         """Return the six rows that tie the body frame to the structure."""
         first, last = next(iter(self.sets)), list(self.sets)[-1]
         if self.options.reference == "free":
@@ -140,7 +141,7 @@ class _MatrixModel:
         across = np.stack([y, np.cross(x, y)])
         return np.vstack([motion[first][:3], x @ motion[first][3:], across @ motion[last][:3]])
 
-    def body(self, damping: Any, stations: Mapping[str, Any]) -> FlexibleBody:
+    def body(self, damping: Damping, stations: Mapping[str, Any]) -> FlexibleBody:
         """Return the flexible body with these stations."""
         basis, el = self.basis, self.elements
         stiffness = np.diag(basis.frequencies**2)
@@ -158,7 +159,7 @@ class _MatrixModel:
             size=el.extent,
         )
 
-    def drawn_nodes(self, surface: Any) -> dict[str, Any]:
+    def drawn_nodes(self, surface: ArrayLike | None) -> dict[str, Any]:
         """Return nodes for pictures, and rotations as their freedoms tell: those of a surface, or some of all."""
         N, n = self.basis.translation.shape[0], self.basis.translation.shape[2]
         some, more = np.arange(N)[:: -(-N // MOST_STATIONS)], dict[str, Any]()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from whippletree.errors import ModelError
-from whippletree.flexible_bodies.flexible_input import Array, points
+from whippletree.flexible_bodies.flexible_input import Array, SparseMatrix, points
 from whippletree.flexible_bodies.flexible_tolerances import (
     DENSITIES,
     IN_LINE,
@@ -20,6 +19,7 @@ from whippletree.flexible_bodies.flexible_tolerances import (
     WAVE_SPEED,
 )
 from whippletree.flexible_bodies.node_sets import rigid_motions
+from whippletree.foundation.arrays import Indices
 from whippletree.spatial.scalars import shown
 
 __all__ = ["FiniteElements", "checked_elements", "node_triangles", "real_matrix"]
@@ -29,8 +29,8 @@ __all__ = ["FiniteElements", "checked_elements", "node_triangles", "real_matrix"
 class FiniteElements:
     """Mass and stiffness (sparse, SI units) of a free structure with nodes (N, 3) and three or six freedoms a node."""
 
-    mass: Any
-    stiffness: Any
+    mass: SparseMatrix
+    stiffness: SparseMatrix
     nodes: Array
     per_node: int
     length_unit: float = 1.0
@@ -50,7 +50,7 @@ class FiniteElements:
         """The mass."""
         return float(self.rigid[:, 0] @ (self.mass @ self.rigid[:, 0]))
 
-    def scalar_mass(self) -> Any:
+    def scalar_mass(self) -> SparseMatrix:
         """Return the mass between nodes (N, N): the mean of M over the three directions of translations."""
         f = self.per_node
         return sum(self.mass[i::f][:, i::f] for i in range(3)) / 3
@@ -71,7 +71,7 @@ _UNITS = (
 )
 
 
-def checked_elements(mass: Any, stiffness: Any, nodes: Any, units: str) -> FiniteElements:
+def checked_elements(mass: SparseMatrix, stiffness: SparseMatrix, nodes: ArrayLike, units: str) -> FiniteElements:
     """Return the matrices in SI units, if they are those of one free structure."""
     where = points(nodes, "flexible: nodes", 2)
     K, M = _read_matrix(stiffness, "stiffness"), _read_matrix(mass, "mass")
@@ -101,7 +101,7 @@ def _in_metres(given: FiniteElements) -> FiniteElements:
     return FiniteElements(M, K, unit * given.nodes, given.per_node, unit)
 
 
-def real_matrix(given: Any, what: str) -> Any:
+def real_matrix(given: SparseMatrix, what: str) -> SparseMatrix:
     """Return a matrix of finite numbers as a sparse array."""
     from scipy import sparse
 
@@ -119,7 +119,7 @@ def real_matrix(given: Any, what: str) -> Any:
     return read
 
 
-def node_triangles(given: Any, nodes: int) -> npt.NDArray[np.intp]:
+def node_triangles(given: ArrayLike, nodes: int) -> Indices:
     """Return triangles (T, 3) as numbers of nodes."""
     try:
         read = np.array(given, dtype=np.intp)
@@ -133,7 +133,7 @@ def node_triangles(given: Any, nodes: int) -> npt.NDArray[np.intp]:
     return read
 
 
-def _read_matrix(given: Any, what: str) -> Any:
+def _read_matrix(given: SparseMatrix, what: str) -> SparseMatrix:
     """Return a symmetric matrix as a sparse array."""
     read = real_matrix(given, f"flexible: {what}")
     if read.ndim != 2 or read.shape[0] != read.shape[1] or not read.shape[0]:
@@ -204,7 +204,7 @@ def _check_rigid(el: FiniteElements) -> None:
             )
 
 
-def _check_definite(matrix: Any, what: str, why: str) -> None:
+def _check_definite(matrix: SparseMatrix, what: str, why: str) -> None:
     """Refuse a matrix with negative eigenvalues: matrix + a little of its diagonal must have a Cholesky factor."""
     from scipy import sparse
 
@@ -218,7 +218,7 @@ def _check_definite(matrix: Any, what: str, why: str) -> None:
         raise ModelError(f"flexible: {what} is indefinite: {why}. Look for wrong signs, or rows that belong elsewhere")
 
 
-def _negative_pivots(matrix: Any) -> bool:
+def _negative_pivots(matrix: SparseMatrix) -> bool:
     """Tell whether a symmetric matrix has negative eigenvalues, by the signs of its pivots (Sylvester)."""
     from scipy.sparse.linalg import splu
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import ModelError
-from whippletree.flexible_bodies.flexible_input import Array
+from whippletree.flexible_bodies.flexible_input import Array, SparseMatrix
 from whippletree.flexible_bodies.flexible_tolerances import DENSE, DEPENDENT, FEW, SAME_FREQUENCY, TAKEN_UP
 
 __all__ = ["ModeChoice", "Structure", "reduced_basis"]
@@ -37,10 +37,10 @@ class Structure:
     K and M are arrays or SciPy's sparse arrays.
     """
 
-    stiffness: Any
-    mass: Any
-    conditions: Any
-    interfaces: dict[str, Any]
+    stiffness: SparseMatrix
+    mass: SparseMatrix
+    conditions: SparseMatrix
+    interfaces: dict[str, SparseMatrix]
 
     @property
     def size(self) -> int:
@@ -133,7 +133,9 @@ def _blocks(structure: Structure, choice: ModeChoice) -> list[_FreedomBlock]:
 class _FreedomBlock:
     """Freedoms that couple with each other and with no others."""
 
-    def __init__(self, freedoms: Any, K: Any, M: Any, C: Any, maps: dict[str, Any]) -> None:
+    def __init__(
+        self, freedoms: Any, K: SparseMatrix, M: SparseMatrix, C: SparseMatrix, maps: dict[str, SparseMatrix]
+    ) -> None:
         self.freedoms = freedoms
         self.K, self.M = (each[freedoms][:, freedoms] for each in (K, M))
         self.C = C[:, freedoms].toarray()
@@ -261,7 +263,9 @@ def _independent(rows: Array) -> Array:
 class _SparseBlock(_FreedomBlock):
     """A large block, solved together with its conditions: [[K, C^T], [C, 0]]."""
 
-    def __init__(self, freedoms: Any, K: Any, M: Any, C: Any, maps: dict[str, Any]) -> None:
+    def __init__(
+        self, freedoms: Any, K: SparseMatrix, M: SparseMatrix, C: SparseMatrix, maps: dict[str, SparseMatrix]
+    ) -> None:
         super().__init__(freedoms, K, M, C, maps)
         self._unit = float(np.mean(np.abs(self.K.diagonal())))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.flexible_input import choice, count, positive
@@ -26,10 +26,10 @@ class ModeOptions(NamedTuple):
 
 def read_mode_options(
     what: str,
-    modes: Any,
-    highest_frequency: Any,
-    attachment: Any,
-    reduction: Any,
+    modes: object,
+    highest_frequency: object,
+    attachment: object,
+    reduction: object,
     reference: str,
     interfaces: Iterable[str],
 ) -> ModeOptions:
@@ -56,7 +56,7 @@ def read_mode_options(
     return ModeOptions(ModeChoice(number, None, static, held), reference)
 
 
-def _named(what: str, attachment: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+def _named(what: str, attachment: object, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the interfaces that get static modes."""
     if isinstance(attachment, bool):
         return names if attachment else ()

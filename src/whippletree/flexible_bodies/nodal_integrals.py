@@ -7,14 +7,13 @@ each freedom with each.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from whippletree.elements.bodies.flexible_data import Invariants
 from whippletree.flexible_bodies.beam_elements import BeamElements
 from whippletree.flexible_bodies.flexible_input import Array
 from whippletree.flexible_bodies.flexible_tolerances import ZERO_SHARE
+from whippletree.foundation.arrays import Indices
 
 __all__ = ["nodal_invariants"]
 
@@ -26,7 +25,7 @@ _INTEGRALS = {
 """Sums over the points of an element: m their mass, x their position, f the displacements of its unit freedoms."""
 
 
-def nodal_invariants(elements: BeamElements, places: Any) -> Invariants:
+def nodal_invariants(elements: BeamElements, places: Indices) -> Invariants:
     """Return the integrals of a beam, of which `places` (6 N,) says which coordinate each nodal freedom is.
 
     It is -1 where the frame holds a freedom.
@@ -54,7 +53,7 @@ def nodal_invariants(elements: BeamElements, places: Any) -> Invariants:
     return Invariants(mass, _tidy(first), _tidy(second), **tidied)
 
 
-def _scatter(total: Array, places: Any, block: Array) -> None:
+def _scatter(total: Array, places: Indices, block: Array) -> None:
     """Add a block over an element's twelve freedoms at the places of those that are coordinates."""
     kept = np.flatnonzero(places >= 0)
     at = places[kept]

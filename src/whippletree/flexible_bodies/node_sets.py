@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whippletree.errors import ModelError
-from whippletree.flexible_bodies.flexible_input import Array, choice
+from whippletree.flexible_bodies.flexible_input import Array, SparseMatrix, choice
 from whippletree.flexible_bodies.flexible_tolerances import IN_LINE
+from whippletree.foundation.arrays import Indices
 from whippletree.spatial.scalars import number, shown, vector
 
 __all__ = ["NodeSet", "read_node_sets", "rigid_links", "rigid_motions"]
@@ -20,7 +21,7 @@ COUPLINGS = ("rigid", "average")
 class NodeSet(NamedTuple):
     """An interface: its nodes, the point where its frame is, and how it is tied to them."""
 
-    nodes: Any
+    nodes: Indices
     at: Array
     coupling: str
 
@@ -48,7 +49,7 @@ def read_node_sets(
     return found
 
 
-def _read_set(given: Any, nodes: Array, coupling: str, unit: float) -> NodeSet:
+def _read_set(given: object, nodes: Array, coupling: str, unit: float) -> NodeSet:
     at = None
     if isinstance(given, Mapping):
         unknown = set(given) - {"nodes", "at", "coupling"}
@@ -62,9 +63,10 @@ def _read_set(given: Any, nodes: Array, coupling: str, unit: float) -> NodeSet:
     return NodeSet(numbers, unit * np.array([number(each, "at") for each in vector(at, "at")]), coupling)
 
 
-def _node_numbers(given: Any, count: int) -> Any:
+def _node_numbers(given: object, count: int) -> Indices:
+    listed: Any = given
     try:
-        read = np.array([*given])
+        read = np.array([*listed])
     except TypeError:
         raise ModelError(f"its nodes must be a list of numbers, got {shown(given)}") from None
     if read.dtype == bool and read.shape == (count,):
@@ -106,7 +108,9 @@ def _check_overlaps(found: Mapping[str, NodeSet]) -> None:
             owner[int(node)] = name
 
 
-def rigid_links(sets: Mapping[str, NodeSet], nodes: Array, per_node: int) -> tuple[Any, dict[str, Any]]:
+def rigid_links(
+    sets: Mapping[str, NodeSet], nodes: Array, per_node: int
+) -> tuple[SparseMatrix, dict[str, SparseMatrix]]:
     """Return the map (N f, m) from independent freedoms, and for each interface that (6, m) to its frame's motion.
 
     Independent are the freedoms of nodes that are in no rigid set, and after them six of each rigid set.
@@ -147,7 +151,7 @@ def _mean_motion(each: NodeSet, nodes: Array, per_node: int) -> Array:
     return np.linalg.solve(A.T @ (weight[:, None] * A), A.T * weight)
 
 
-def _spread(rows: Array, each: NodeSet, size: int) -> Any:
+def _spread(rows: Array, each: NodeSet, size: int) -> SparseMatrix:
     """Return rows of a set's freedoms as rows of all freedoms."""
     from scipy import sparse
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.errors import ModelError
-from whippletree.flexible_bodies.flexible_input import Array, count, positive
+from whippletree.flexible_bodies.flexible_input import Array, SparseMatrix, count, positive
+from whippletree.flexible_bodies.mass_integrals import Damping
 from whippletree.flexible_bodies.materials import Material
 from whippletree.flexible_bodies.matrix_bodies import flexible
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown, truth
+
+SkfemObject: TypeAlias = Any
+"""The module, a mesh or a basis of scikit-fem's, whose library says no types."""
 
 __all__ = ["solid"]
 
@@ -26,17 +30,17 @@ MOST_ELEMENTS = 10_000  # some 300 000 freedoms, and gigabytes while they are in
 
 @user_facing
 def solid(
-    mesh: Any,
+    mesh: object,
     material: Material,
     *,
-    interfaces: Mapping[str, Any],
+    interfaces: Mapping[str, object],
     modes: int | str | None = None,
     highest_frequency: float | None = None,
     attachment: bool | str | Iterable[str] = False,
     reduction: str = "craig-bampton",
     reference: str = "cantilever",
     coupling: str = "rigid",
-    damping: Any = None,
+    damping: Damping = None,
     stress: bool = False,
 ) -> FlexibleBody:
     """Return a flexible solid; needs the extra `fem` (scikit-fem).
@@ -73,7 +77,7 @@ def solid(
     )
 
 
-def _skfem() -> Any:
+def _skfem() -> SkfemObject:
     try:
         import skfem
     except ImportError:
@@ -81,7 +85,7 @@ def _skfem() -> Any:
     return skfem
 
 
-def _mesh(given: Any) -> Any:
+def _mesh(given: object) -> SkfemObject:
     """Return a mesh of scikit-fem."""
     skfem = _skfem()
     if isinstance(given, str | Path):
@@ -105,13 +109,13 @@ def _mesh(given: Any) -> Any:
     )
 
 
-def _several(given: Any, size: int, what: str) -> list[Any]:
+def _several(given: object, size: int, what: str) -> list[Any]:
     if not isinstance(given, Iterable) or isinstance(given, str) or len(found := list(given)) != size:
         raise ModelError(f"solid: {what} must be {size} numbers, got {shown(given)}")
     return found
 
 
-def _numbers_of_elements(given: Any, size: int) -> list[int]:
+def _numbers_of_elements(given: object, size: int) -> list[int]:
     found = [count(each, "solid: elements") for each in _several(given, size, "elements")]
     total = math.prod(found) * (1 if size == 3 else 4 * found[0])
     if total > MOST_ELEMENTS:
@@ -119,7 +123,7 @@ def _numbers_of_elements(given: Any, size: int) -> list[int]:
     return found
 
 
-def _cylinder(skfem: Any, given: Mapping[str, Any]) -> Any:
+def _cylinder(skfem: SkfemObject, given: Mapping[str, Any]) -> SkfemObject:
     """Return a cylinder along x: a square of bricks whose cross-section is mapped onto the disc."""
     radius, length = positive(given["cylinder"], "solid: cylinder"), positive(given["length"], "solid: length")
     across, along = _numbers_of_elements(given["elements"], 2)
@@ -133,7 +137,7 @@ def _cylinder(skfem: Any, given: Mapping[str, Any]) -> Any:
 class _SolidElements:
     """Linear elasticity on a mesh, with quadratic elements."""
 
-    def __init__(self, mesh: Any, material: Material) -> None:
+    def __init__(self, mesh: SkfemObject, material: Material) -> None:
         skfem = _skfem()
         quadratic = {8: skfem.ElementHex2, 4: skfem.ElementTetP2}.get(int(mesh.refdom.nnodes))
         if quadratic is None:
@@ -144,7 +148,7 @@ class _SolidElements:
         self.order = np.concatenate([each.T.ravel() for each in groups if each.size])
         self.nodes = np.asarray(self.basis.doflocs[:, self.order[::3]].T)  # corners first
 
-    def matrices(self) -> tuple[Any, Any]:
+    def matrices(self) -> tuple[SparseMatrix, SparseMatrix]:
         """Return mass and stiffness, the three freedoms of a node one after another."""
         basis, n = self.basis, len(self.basis.basis)
         mass, stiffness = (np.empty((self.mesh.nelements, n, n)) for _ in range(2))
@@ -158,7 +162,7 @@ class _SolidElements:
             mass[some] = _products(self.material.density * weights * moved, moved)
         return self._assembled(mass), self._assembled(stiffness)
 
-    def stress(self) -> dict[str, Any]:
+    def stress(self) -> dict[str, Array]:
         """Return Gauss's points of second order, where stresses are best, and those there for unit nodal displacements.
 
         The matrix has six rows for each point, and a column for each freedom of the nodes.
@@ -184,7 +188,7 @@ class _SolidElements:
         law[:3, :3] += E * nu / ((1 + nu) * (1 - 2 * nu))
         return law
 
-    def _strains(self, basis: Any, some: slice) -> Array:
+    def _strains(self, basis: SkfemObject, some: slice) -> Array:
         """Return the strains (elements, points, 6, freedoms) of unit displacements; shear strains are angles."""
         found = []
         for field in basis.basis:
@@ -194,7 +198,7 @@ class _SolidElements:
             found.append(np.concatenate(both, axis=-1))
         return np.stack(found, axis=-1)
 
-    def _assembled(self, blocks: Array) -> Any:
+    def _assembled(self, blocks: Array) -> SparseMatrix:
         """Return the sparse matrix of all elements, in the order of the nodes."""
         from scipy import sparse
 
@@ -210,7 +214,7 @@ _AT_ONCE = 200
 """So many elements are integrated together."""
 
 
-def _spread(found: Any, basis: Any, some: slice) -> Array:
+def _spread(found: Array, basis: SkfemObject, some: slice) -> Array:
     """Return values or slopes of one shape function in some elements, components last."""
     values = np.asarray(found)
     whole = np.broadcast_to(values, (*values.shape[:-2], *basis.dx.shape))
@@ -223,14 +227,14 @@ def _products(left: Array, right: Array) -> Array:
     return np.asarray(left.reshape(e, g * c, n).swapaxes(1, 2) @ right.reshape(e, g * c, n))
 
 
-def _surface(mesh: Any) -> Array:
+def _surface(mesh: SkfemObject) -> Array:
     """Return triangles between the corners of the mesh: its outer faces."""
     faces = mesh.facets[:, mesh.boundary_facets()]
     parts = [faces[[0, k, k + 1]] for k in range(1, len(faces) - 1)]
     return np.asarray(np.concatenate(parts, axis=1).T)
 
 
-def _nodes_of(name: str, given: Any, nodes: Array) -> Any:
+def _nodes_of(name: str, given: object, nodes: Array) -> object:
     """Return the nodes of an interface."""
     if isinstance(given, str):
         if given not in FACES:

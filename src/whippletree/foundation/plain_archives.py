@@ -9,10 +9,11 @@ from __future__ import annotations
 import io
 import math
 import zipfile
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
+
+from whippletree.foundation.arrays import AnyArray
 
 __all__ = ["ArchiveError", "plain_arrays"]
 
@@ -23,7 +24,7 @@ class ArchiveError(Exception):
     """The bytes are not those of an archive of plain arrays."""
 
 
-def plain_arrays(file: BinaryIO, *, most_arrays: int, most_bytes: int | None = None) -> dict[str, npt.NDArray[Any]]:
+def plain_arrays(file: BinaryIO, *, most_arrays: int, most_bytes: int | None = None) -> dict[str, AnyArray]:
     """Return all arrays of an archive; unless so many bytes are allowed, they are not compressed.
 
     >>> file = io.BytesIO()
@@ -45,7 +46,7 @@ def plain_arrays(file: BinaryIO, *, most_arrays: int, most_bytes: int | None = N
         return {one.filename.removesuffix(".npy"): _array(archive.read(one)) for one in members}
 
 
-def _array(data: bytes) -> npt.NDArray[Any]:
+def _array(data: bytes) -> AnyArray:
     """Return the array in the bytes of an npy file."""
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.foundation.arrays import AnyArray
 from whippletree.kernels.native import NativeCode
 from whippletree.kernels.trig import number
 
@@ -71,7 +72,7 @@ def supported() -> bool:
     )
 
 
-def address_of(array: np.ndarray[Any, Any]) -> int:
+def address_of(array: AnyArray) -> int:
     """Return where an array's numbers are in memory, in a tenth of the time that `array.ctypes.data` takes.
 
     >>> sample = np.arange(3.0)
@@ -313,7 +314,7 @@ class Entry:
         defaults: Sequence[int],
         constants: int,
         tables: int,
-        work: np.ndarray[Any, Any],
+        work: AnyArray,
         keep: object = None,
     ) -> None:
         self._table = (ctypes.c_int64 * (_FIXED + len(defaults)))(

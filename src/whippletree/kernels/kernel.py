@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.foundation.arrays import Array
 from whippletree.foundation.once import made_once, making, without_collecting
 from whippletree.kernels import entry as fast
 from whippletree.kernels.batch import FAULT, batch_ir, batch_words, lane_buffer
@@ -26,7 +27,6 @@ from whippletree.kernels.threads import help_with, lead, listening, processors
 
 __all__ = ["Array", "Kernel", "NotFiniteError", "Program", "Signature"]
 
-Array = npt.NDArray[np.float64]
 
 _FORMAT = "2"
 _KERNEL = "kernel"

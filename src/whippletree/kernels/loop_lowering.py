@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from whippletree.foundation.arrays import Array
 from whippletree.kernels.forest import count_solve, solve_ir
 from whippletree.kernels.forest_columns import ColumnTables, columns_ir, count_columns
 from whippletree.kernels.lowering import ARGUMENTS, BLOCK, LoweredBody, Pool, declarations, flushing
@@ -61,7 +62,7 @@ class RolledLoops:
         self._tapes: dict[int, Tape] = {}
 
     @property
-    def constants(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def constants(self) -> Array:
         """The items' constants, and the numbers that the code written last reads."""
         gap = [0.0] * (self.pool.start - len(self.program.constants))
         return np.array([*self.program.constants, *gap, *self.pool.values], dtype=np.float64)

@@ -10,11 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from whippletree.foundation.arrays import Array
 from whippletree.kernels.native import host
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import number, sincos_ir, tanh_ir, vector_type
@@ -151,7 +151,7 @@ class Pool:
         return loaded
 
 
-def table_numbers(tape: Tape) -> np.ndarray[Any, np.dtype[np.float64]]:
+def table_numbers(tape: Tape) -> Array:
     """Return the numbers of a tape's tables one after the other, as the code reads them.
 
     >>> table_numbers(Tape()).size
@@ -549,7 +549,7 @@ class StraightLine:
         self._pool = Pool(1, 0)
 
     @property
-    def constants(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def constants(self) -> Array:
         """The numbers that the code written last reads."""
         numbers = table_numbers(self.tape)
         return np.concatenate([numbers, np.zeros(self._pool.start - numbers.size), self._pool.values])

@@ -14,7 +14,7 @@ of the second kind (Gosselin and Angeles, 1990).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -95,9 +95,18 @@ class Actuation:
 
 
 def actuation(
-    system: System, q: Any, *, actuators: Any, t: float = 0.0, parameters: ParameterValues = None
+    system: System, q: object, *, actuators: object, t: float = 0.0, parameters: ParameterValues = None
 ) -> Actuation:
-    """Return what actuators control at a closed configuration; see `System.actuation`."""
+    """Return what actuated joints control at a closed configuration, and how far that is from a singular position.
+
+    `actuators` lists joints, or (joint, index) pairs. The answer tells in words which motion goes on with all of
+    them held, if there is one; see `whippletree.kinematics`.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> s = four_bar()
+    >>> s.actuation(s.q0, actuators=["A"]).rank
+    1
+    """
     inputs, states = system.kernels.inputs, system.kernels.states
     q, acting = inputs.configuration(q), inputs.freedoms(actuators, "actuators")
     if not acting.any():

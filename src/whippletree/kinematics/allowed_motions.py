@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.kinematic_tolerances import LEAST_MOTION
 from whippletree.system.evaluator import ParameterValues
@@ -45,7 +45,7 @@ class MotionSpace:
         (_, N), *_ = self.bases(q[None])
         return np.asarray(N[0])
 
-    def bases(self, q: Array) -> Iterator[tuple[npt.NDArray[np.intp], Array]]:
+    def bases(self, q: Array) -> Iterator[tuple[Indices, Array]]:
         """Yield the motions (k, nv, m) at many configurations (n, nq), those with the same number of motions together.
 
         With each come the numbers (k) of its configurations.

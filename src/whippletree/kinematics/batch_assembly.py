@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
+from whippletree.foundation.arrays import Indices
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Assemblies", "BatchCloser", "assemble_batch", "read_guesses"]
 
-Indices = npt.NDArray[np.intp]
 
 _LISTED = 8
 """How many indices of configurations a warning names."""
@@ -122,7 +121,18 @@ def assemble_batch(
     parameters: ParameterValues = None,
     threads: int | None = None,
 ) -> Assemblies:
-    """Close the loops of many configurations; see `System.assemble_batch`."""
+    """Close the loops of many configurations in one call, in machine code, and tell which could not be closed.
+
+    `guesses` are configurations (n, nq), or coordinates (n) by joint. Options: `hold`, joints that stay where their
+    guess is; `restart=False`, to give a configuration up if it cannot be closed straight from its guess, instead of
+    trying other starts as `assemble` does; `t`, `parameters`, `threads`. Answers are those of `assemble`, one by
+    one. See `whippletree.kinematics`.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> found = four_bar().assemble_batch({"A": [0.5, 1.2]}, hold=["A"])
+    >>> found.closed, found.q.shape
+    (array([ True,  True]), (2, 4))
+    """
     q, given = read_guesses(system, guesses)
     held, again = system.kernels.inputs.freedoms(hold, "hold"), truth(restart, "restart=")
     if not system.kernels.closed:
@@ -166,7 +176,7 @@ def read_guesses(system: System, guesses: object) -> tuple[Array, list[Mask]]:
     return states.normalize(q), given
 
 
-def _column(system: System, name: Any, value: Any) -> Array:
+def _column(system: System, name: str, value: object) -> Array:
     """Return a joint's coordinates (n, k) in all configurations."""
     where = system.kernels.states.q_slice(name)
     size = where.stop - where.start
@@ -188,7 +198,7 @@ class BatchCloser:
     """
 
     def __init__(
-        self, system: System, t: Any = 0.0, parameters: ParameterValues = None, threads: int | None = None
+        self, system: System, t: object = 0.0, parameters: ParameterValues = None, threads: int | None = None
     ) -> None:
         inputs, loops = system.kernels.inputs, system.kernels.loops
         self.system, self.threads = system, number_of_threads(threads)

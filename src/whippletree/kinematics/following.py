@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import StateError
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.allowed_motions import MotionSpace
 from whippletree.kinematics.batch_assembly import BatchCloser
@@ -141,7 +141,7 @@ class InputPath:
         return np.asarray(np.linalg.svd(self.space.rows(q)[:, ~self.held], compute_uv=False), dtype=np.float64)
 
 
-def coordinate_places(system: System, freedoms: list[int]) -> npt.NDArray[np.intp]:
+def coordinate_places(system: System, freedoms: list[int]) -> Indices:
     """Return where in q the coordinates of some freedoms are, of joints whose coordinates are vectors.
 
     >>> coordinate_places(four_bar(), [2])

@@ -17,14 +17,14 @@ All configurations of a batch take their steps together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.forces import Limit
 from whippletree.errors import AssemblyError, AssemblyWarning, StateError
+from whippletree.foundation.arrays import Indices
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.batch_assembly import BatchCloser
@@ -107,7 +107,21 @@ def inverse_kinematics(
     parameters: ParameterValues = None,
     threads: int | None = None,
 ) -> PoseSolutions:
-    """Bring frames to their targets; see `System.inverse_kinematics`."""
+    """Return configurations that bring frames to poses (4 x 4) or positions (3) in the ground frame, loops closed.
+
+    `targets` gives one pose or position for each frame, or many, (n, 4, 4) or (n, 3). Options: `guess`, where to
+    start from (`q0` by default), and of all solutions the nearest to it is looked for; `hold`, joints that stay;
+    `weights`, by frame a number or six, for turns about and shifts along x, y, z of the ground (zero: free);
+    `limits=False`, to go beyond the described limits of joints; `restart=False`, not to try other starts; `t`,
+    `parameters`, `threads`. What is out of reach is approached as nearly as possible, and a warning tells by how
+    much it is missed. See `whippletree.kinematics`.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> s = four_bar()
+    >>> found = s.inverse_kinematics({"coupler": s.pose(s.assemble({"A": 0.8}), "coupler")})
+    >>> bool(found.reached), bool(abs(found.q[0] - 0.8) < 1e-8)
+    (True, True)
+    """
     wanted, many = read_targets(system, targets, weights, parameters)
     start, of_guess = _starts(system, guess, wanted.count, t, parameters)
     if of_guess and not many:
@@ -128,7 +142,7 @@ def inverse_kinematics(
     return found
 
 
-def _starts(system: System, guess: Any, count: int, t: float, parameters: ParameterValues) -> tuple[Array, bool]:
+def _starts(system: System, guess: object, count: int, t: float, parameters: ParameterValues) -> tuple[Array, bool]:
     """Return where to start from for each target, closed, and whether there is a guess for each."""
     if guess is not None and system.kernels.inputs.is_batch(guess):
         q = system.assemble(guess, t=t, parameters=parameters)
@@ -151,11 +165,11 @@ class PoseSolver:
         self,
         system: System,
         targets: PoseTargets,
-        hold: Any,
+        hold: object,
         limits: bool,
-        t: Any,
+        t: float,
         parameters: ParameterValues,
-        threads: Any,
+        threads: int | None,
     ) -> None:
         self.system, self.targets, self.t, self.parameters = system, targets, t, parameters
         self.closer = BatchCloser(system, t, parameters, threads) if system.kernels.closed else None
@@ -198,7 +212,7 @@ class PoseSolver:
 
     # ------------------------------------------------------------------ (1): to the targets
 
-    def nearest(self, start: Array, rows: npt.NDArray[np.intp]) -> tuple[Array, Array]:
+    def nearest(self, start: Array, rows: Indices) -> tuple[Array, Array]:
         """Take damped steps from closed configurations to the targets with these numbers."""
         q, e = np.array(start), self.targets.errors(start, rows)
         error, damping = np.linalg.norm(e, axis=1), np.full(len(q), IK_DAMPING)
@@ -281,7 +295,7 @@ class PoseSolver:
 
     # ------------------------------------------------------------------ (2): the shortest way
 
-    def _shortest(self, start: Array, q: Array, rows: npt.NDArray[np.intp]) -> Array:
+    def _shortest(self, start: Array, q: Array, rows: Indices) -> Array:
         """Move along what the targets leave free until the way from the start is the shortest."""
         q = np.array(q)
         busy = np.arange(len(q))
@@ -317,9 +331,7 @@ class PoseSolver:
         return np.asarray((E @ P @ y)[..., 0])
 
 
-def _limits(
-    system: System, wanted: bool, parameters: ParameterValues
-) -> tuple[list[int], npt.NDArray[np.intp], Array, Array]:
+def _limits(system: System, wanted: bool, parameters: ParameterValues) -> tuple[list[int], Indices, Array, Array]:
     """Return the freedoms that have limits, where their coordinates are, and the limits, infinite if there is none."""
     limits = [(use, use.force) for use in system.description.forces if isinstance(use.force, Limit)] if wanted else []
     ends = [end for _, force in limits for end in zip((force.lower, force.upper), _FAR, strict=True)]

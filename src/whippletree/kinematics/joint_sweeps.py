@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -215,15 +215,26 @@ class JointSweep:
 
 def sweep_joint(
     system: System,
-    joint: Any,
-    values: Any,
+    joint: object,
+    values: object,
     *,
-    start: Any = None,
-    hold: Any = None,
+    start: object = None,
+    hold: object = None,
     t: float = 0.0,
     parameters: ParameterValues = None,
 ) -> JointSweep:
-    """Move a joint through values; see `System.sweep_joint`."""
+    """Move a joint, or a (joint, index), through values in radians or metres, and return what all else does.
+
+    The mechanism is followed from where it is, both ways from the value that is next to that, always on its branch;
+    where the input can go no further, an `AssemblyWarning` tells why. Options: `start`, a configuration or guess to
+    follow from (`q0` by default); `hold`, joints that rest; `t`, `parameters`. The `JointSweep` has configurations,
+    poses, velocity ratios, transmission angles, conditioning, singular positions, tables and plots.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> sweep = four_bar().sweep_joint("A", np.linspace(0.5, 1.5, 11))
+    >>> sweep.q.shape, sweep.position("coupler").shape, sweep.ratio("D").shape
+    ((11, 4), (11, 3), (11,))
+    """
     inputs, states = system.kernels.inputs, system.kernels.states
     freedom = _single_freedom(system, joint)
     numbers = _stroke(values)

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import StateError
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.spatial.placement import Placement
@@ -45,7 +45,7 @@ class PoseTargets:
         self.length = system.characteristic_length
         self.count = len(targets[0].poses)
 
-    def errors(self, q: Array, rows: npt.NDArray[np.intp]) -> Array:
+    def errors(self, q: Array, rows: Indices) -> Array:
         """Return (1) with its weights, frame after frame, at configurations of the targets with these numbers."""
         parts = []
         for target in self.targets:

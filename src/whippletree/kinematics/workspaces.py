@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import ResultError, StateError
+from whippletree.foundation.arrays import Indices
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.actuation import inverse_conditions
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Workspace", "workspace"]
 
-Nodes = npt.NDArray[np.intp]
+Nodes = Indices
 Solve = Callable[[Nodes, Array], tuple[Array, Mask]]
 """Solves grid points, by their numbers, from configurations beside them; returns these, and where it could."""
 
@@ -82,18 +82,27 @@ class Workspace:
 
 def workspace(
     system: System,
-    frame: Any,
-    inputs: Any = None,
+    frame: object,
+    inputs: object = None,
     *,
-    poses: Any = None,
-    actuators: Any = None,
-    start: Any = None,
-    hold: Any = None,
+    poses: object = None,
+    actuators: object = None,
+    start: object = None,
+    hold: object = None,
     limits: bool = True,
     t: float = 0.0,
     parameters: ParameterValues = None,
 ) -> Workspace:
-    """Map where a frame can get; see `System.workspace`."""
+    """Map where a frame can get: over a grid of `inputs`, joints with the values they take, or of `poses`.
+
+    `poses=` is a grid of poses (..., 4, 4) or positions (..., 3) of the frame. The whole map is of the branch that
+    `start` is on (`q0` by default). Options: `actuators`, whose conditioning is wanted (the inputs by default);
+    `hold`, `limits=False`, `t`, `parameters` as for `inverse_kinematics`. See `whippletree.kinematics`.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> four_bar().workspace("coupler", {"A": np.linspace(0.5, 1.5, 11)}).points.shape
+    (11, 3)
+    """
     if (inputs is None) == (poses is None):
         raise StateError("give either inputs, a mapping from joints to values, or poses= of the frame")
     name = system.kernels.inputs.place_name(frame)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from whippletree.elements.drivers import Motion
 from whippletree.errors import StateError
-from whippletree.linear.linear_signals import listed
+from whippletree.linear.linear_signals import signal_list
 from whippletree.linear.nominal_state import NominalState
-from whippletree.model.description import ClosureUse
+from whippletree.model.description import ClosureUse, Description
 from whippletree.system import System
 
 __all__ = ["free_drives"]
@@ -20,14 +19,14 @@ __all__ = ["free_drives"]
 _WORDS = ("acceleration", "effort")
 
 
-def free_drives(at: NominalState, inputs: Sequence[object]) -> tuple[NominalState, list[Any]]:
+def free_drives(at: NominalState, inputs: Sequence[object]) -> tuple[NominalState, list[object]]:
     """Return the state of a mechanism in which drives that are inputs do not hold their joints, and the joints' inputs.
 
     "motor.acceleration" makes the joint of drive "motor" a prescribed one: its position and rate become states.
     "motor.effort" makes it a free one, on which the drive's present effort acts. A prescribed joint becomes free in the
     same way by "joint.effort".
     """
-    names = listed(inputs, "inputs")
+    names = signal_list(inputs, "inputs")
     drives = {use.name: use for use in at.system.description.closures if isinstance(use.closure, Motion)}
     prescribed = {use.name for use in at.system.description.joints if use.prescribed}
     for k, given in enumerate(names):
@@ -78,7 +77,7 @@ def _free_joint(at: NominalState, joint: str) -> NominalState:
     return replace(at, system=other, tau=tau, a=at.a if other.kernels.equations.prescribed else None)
 
 
-def _variant(at: NominalState, description: Any) -> System:
+def _variant(at: NominalState, description: Description) -> System:
     """Return the system of another description at the same configuration, coordinates in the same order."""
     options = at.system.build_options.copy()
     options["guess"], options["hold"] = at.q, None

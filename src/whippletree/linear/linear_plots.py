@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from whippletree.linear.linear_model import LinearModel
+    from whippletree.linear.modal_analysis import Mode
 
 __all__ = ["drawn"]
 
@@ -37,7 +39,7 @@ def drawn(model: LinearModel, what: str, path: object) -> Figure:
     return figure
 
 
-def _modes(model: LinearModel, place: Any) -> Figure:
+def _modes(model: LinearModel, place: Path | None) -> Figure:
     """Draw the shape of each mode as bars over the joints, with amplitude and sign of the phase."""
     modes = [mode for mode in model.modes() if mode.kind != "rigid"][:_MODES] or list(model.modes())[:_MODES]
     if not modes:
@@ -63,13 +65,13 @@ def _modes(model: LinearModel, place: Any) -> Figure:
     return figure
 
 
-def _title(mode: Any) -> str:
+def _title(mode: Mode) -> str:
     if mode.kind == "oscillation":
         return f"{mode.frequency:.3g} Hz\ndamping {mode.damping_ratio:.2g}"
     return "rigid" if mode.kind == "rigid" else f"{mode.kind}\n{mode.eigenvalue.real:.3g} 1/s"
 
 
-def _eigenvalues(model: LinearModel, place: Any) -> Figure:
+def _eigenvalues(model: LinearModel, place: Path | None) -> Figure:
     figure = new_figure((6.0, 5.0), place)
     axes = figure.subplots()
     values = model.eigenvalues
@@ -85,7 +87,7 @@ def _eigenvalues(model: LinearModel, place: Any) -> Figure:
     return figure
 
 
-def _frequency_response(model: LinearModel, place: Any) -> Figure:
+def _frequency_response(model: LinearModel, place: Path | None) -> Figure:
     rates = np.abs(model.eigenvalues)
     rates = rates[rates > 0]
     ends = (np.log10(rates.min()) - _DECADES, np.log10(rates.max()) + _DECADES) if len(rates) else (-1.0, 1.0)
@@ -107,7 +109,7 @@ def _frequency_response(model: LinearModel, place: Any) -> Figure:
     return figure
 
 
-def _step(model: LinearModel, place: Any) -> Figure:
+def _step(model: LinearModel, place: Path | None) -> Figure:
     t, y = model.step()
     figure = new_figure((8.0, 1.0 + 2.4 * len(model.outputs)), place)
     figure.subplots(len(model.outputs), 1, sharex=True)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.nominal_state import NominalState
-from whippletree.model.names import suggestion
+from whippletree.model.names import listed, suggestion
 from whippletree.results.labels import Labels, effort_unit, rate_unit
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
+
+if TYPE_CHECKING:
+    from whippletree.system.derivative_calls import DerivativeParts
 
 __all__ = ["InputSignal", "LinearMaps", "OutputSignal", "freedom_labels", "named_inputs", "named_outputs"]
 
@@ -59,7 +62,7 @@ class ColumnPick(NamedTuple):
         """Whether a parameter is an input."""
         return any(one.kind == "parameter" for one in self.signals)
 
-    def columns(self, slopes: Any) -> tuple[Array, Array]:
+    def columns(self, slopes: DerivativeParts) -> tuple[Array, Array]:
         """Return derivatives of a result, a row for each of its numbers, for the states and for the inputs."""
         by_state = np.concatenate([slopes.q[..., list(self.d)], slopes.v[..., list(self.w)], slopes.z], axis=-1)
         of_kind = {"effort": slopes.tau, "acceleration": slopes.a, "parameter": slopes.parameters}
@@ -108,7 +111,7 @@ def named_inputs(system: System, names: object) -> list[InputSignal]:
     anything else is a parameter.
     """
     found: list[InputSignal] = []
-    for name in listed(names, "inputs"):
+    for name in signal_list(names, "inputs"):
         found += _input(system, name)
     _refuse_twice([one.name for one in found], "inputs")
     return found
@@ -168,7 +171,7 @@ def named_outputs(at: NominalState, maps: LinearMaps, names: object) -> list[Out
     that of a closure for its forces; the name of a state or a label such as "A.angle" for that one number.
     """
     found: list[OutputSignal] = []
-    for name in listed(names, "outputs"):
+    for name in signal_list(names, "outputs"):
         found += _output(at, maps, getattr(name, "name", name))
     _refuse_twice([one.name for one in found], "outputs")
     return found
@@ -330,12 +333,9 @@ def _signals(labels: Sequence[tuple[str, str]], rows: Array, values: Array) -> l
     ]
 
 
-def listed(names: Any, what: str) -> list[Any]:
+def signal_list(names: object, what: str) -> list[Any]:
     """Return names as a list; one name alone is refused, as it is elsewhere."""
-    try:
-        items = None if isinstance(names, str) else list(names)
-    except Exception:  # whatever it raises, it is no list
-        items = None
+    items = listed(names)
     if items is None:
         raise StateError(f"{what}= must be a list of names, not {shown(names)}")
     return items

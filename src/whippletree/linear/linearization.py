@@ -54,7 +54,17 @@ def linearize(
     inputs: Sequence[object] = (),
     outputs: Sequence[object] = (),
 ) -> LinearModel:
-    """Return the linear model about a state; see `System.linearize`."""
+    """Return the linear model about a state: x' = A x + B u + offset, y = C x + D u, in minimal coordinates.
+
+    The state is `q0` at rest unless given. Inputs are joints (their efforts), parameters, "joint.acceleration" of
+    prescribed joints, and drives: "motor.acceleration", by which the drive's position and rate become states, or
+    "motor.effort". Outputs are joints (coordinates), bodies and frames (positions), states of elements, and words
+    about them such as "hinge.velocity" or "tip.rotation". See `whippletree.linear`.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> pendulum().linearize([np.pi / 2]).modes().frequencies.round(6)
+    array([0.610521])
+    """
     at = read_state(system, q, v, tau, a, t, z, parameters)
     at, names = free_drives(at, inputs)
     return _linear_model(at, named_inputs(at.system, names), outputs)

@@ -34,7 +34,7 @@ class NominalState:
     @property
     def options(self) -> dict[str, Any]:
         """What dynamics calls take beside q, v and tau."""
-        given: dict[str, Any] = {"t": self.t, "parameters": self.parameters}
+        given: dict[str, object] = {"t": self.t, "parameters": self.parameters}
         if self.a is not None:
             given["a"] = self.a
         if self.z is not None:

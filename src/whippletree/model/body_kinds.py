@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies import BodyKind
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import Array
 from whippletree.model.fields import checked
 from whippletree.model.model_tolerances import SYMMETRIC
 from whippletree.model.parameters import Parameters
 from whippletree.spatial.scalars import shown
 
 __all__ = ["checked_kind"]
-
-Array = npt.NDArray[np.float64]
 
 
 def checked_kind(kind: BodyKind, parameters: Parameters) -> BodyKind:

@@ -465,7 +465,7 @@ class Description:
     def __hash__(self) -> int:
         return hash(self.fingerprint())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle without symbols, which CasADi does not pickle: expressions travel as a function."""
         packed = serialization.packed(self.numbers(), self._symbols)
         kinds = tuple(tuple((one.kind, one.file) for one in shapes) for shapes in self._shapes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from types import UnionType
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import casadi as ca
 import numpy as np
@@ -255,7 +256,7 @@ class Registry:
         frame = self._frames.get(place)
         return (place, Placement.identity()) if frame is None else (frame.body, frame.placement)
 
-    def _named(self, given: object, handles: Any, wanted: str, role: str) -> object:
+    def _named(self, given: object, handles: type | UnionType, wanted: str, role: str) -> object:
         """Return the name in a handle of this mechanism and of the right kind; what is no handle as it is."""
         if not isinstance(given, BodyHandle | FrameHandle | JointHandle | ClosureHandle | ForceHandle):
             return given

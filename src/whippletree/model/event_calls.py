@@ -8,10 +8,11 @@ from typing import Any
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.description import EventUse, JointUse
+from whippletree.model.element_registry import CoordinateLike
 from whippletree.model.force_calls import ExpressionLike, ForceCalls
 from whippletree.model.handles import JointHandle
 from whippletree.model.names import called, new_name, suggestion
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import Scalar, shown
 
 __all__ = ["EventCalls"]
 
@@ -38,10 +39,10 @@ class EventCalls(ForceCalls):
         *,
         direction: str = "both",
         stop: bool = False,
-        velocities: Mapping[Any, Any] | None = None,
+        velocities: Mapping[CoordinateLike, Scalar] | None = None,
         states: Mapping[str, ExpressionLike] | None = None,
         parameters: Mapping[str, ExpressionLike] | None = None,
-        efforts: Mapping[Any, Any] | None = None,
+        efforts: Mapping[CoordinateLike, Scalar] | None = None,
     ) -> None:
         """Watch for the times at which an expression passes through zero; simulations find and record them.
 

@@ -565,7 +565,7 @@ def _refused(given: str, why: str = "", **others: object) -> None:
             raise ModelError(f"give either {given} or {name}" + (f": {why}" if why else ""))
 
 
-def _called_with(function: Callable[..., Any], what: str, *symbols: ca.SX) -> Any:
+def _called_with(function: Callable[..., object], what: str, *symbols: ca.SX) -> object:
     """Return what a function of symbols returns."""
     try:
         return function(*symbols)

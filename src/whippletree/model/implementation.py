@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import casadi as ca
 
@@ -31,7 +31,7 @@ def implementations(elements: Iterable[tuple[Element, int, int, int]]) -> tuple[
     >>> implementations([(Revolute(), 2, 0, 0)])
     ()
     """
-    known: dict[Any, str] = {}
+    known: dict[object, str] = {}
     found = []
     for element, *sizes in elements:
         kind = type(element)

@@ -8,12 +8,12 @@ own frame, so that the pose is that of the child there. The table in `docs/conve
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import TypeAlias
 
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import AnyArray
 from whippletree.spatial.orientation import (
     IDENTITY,
     AxisLike,
@@ -28,7 +28,7 @@ from whippletree.spatial.scalars import Rotation3, VectorLike, vector
 
 __all__ = ["FRAMES", "AlignedSides", "AxisSides", "PoseLike", "Sides", "UniversalSides"]
 
-PoseLike: TypeAlias = Placement | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...]
+PoseLike: TypeAlias = Placement | AnyArray | Sequence[Sequence[object]]
 Frames: TypeAlias = tuple[Placement, Placement]
 
 ORIGIN = (0.0, 0.0, 0.0)

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
-import numpy as np
 
-from whippletree.elements import joints
 from whippletree.elements.bodies import BodyKind, MassProperties
 from whippletree.elements.bodies.body_chains import PART_END, BodyChain
-from whippletree.elements.closures import Coincident, Coupling, DeclaredClosure, Distance, InPlane, Perpendicular
-from whippletree.elements.joints import (
-    Cylindrical,
-    Fixed,
-    Free,
-    Joint,
-    Planar,
-    Prismatic,
-    Revolute,
-    Screw,
-    Spherical,
-    Universal,
-)
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
+from whippletree.foundation.verbs import Verb, imported
 from whippletree.model.body_kinds import checked_kind
+from whippletree.model.closure_calls import ClosureCalls
 from whippletree.model.contact_calls import ContactCalls
-from whippletree.model.description import Body, Description, ForceUse, Frame, JointUse
-from whippletree.model.design_position import design_distance, moving_frames
+from whippletree.model.description import Body, Description, ForceUse, Frame
 from whippletree.model.drive_calls import DriveCalls
-from whippletree.model.element_registry import BodyLike, CoordinateLike, JointLike, PlaceLike, SideLike
+from whippletree.model.element_registry import BodyLike, JointLike, PlaceLike
 from whippletree.model.event_calls import EventCalls
-from whippletree.model.expression_closure import read_closure
-from whippletree.model.fields import checked
-from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
-from whippletree.model.joint_frames import FRAMES, AlignedSides, AxisSides, PoseLike, Sides, UniversalSides
+from whippletree.model.handles import BodyHandle, FrameHandle
+from whippletree.model.joint_calls import JointCalls
 from whippletree.model.names import called, new_name
-from whippletree.spatial.orientation import IDENTITY, AxisLike, direction, rotation_matrix
+from whippletree.spatial.orientation import IDENTITY, rotation_matrix
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
     Scalar,
@@ -47,22 +30,20 @@ from whippletree.spatial.scalars import (
     VectorLike,
     expressions,
     number,
-    scalar,
     shown,
     vector,
 )
 from whippletree.symbolic.arithmetic import copied
-from whippletree.verbs import verb
 
 if TYPE_CHECKING:
     from whippletree.system import System
-    from whippletree.viewer import SceneView
+    from whippletree.viewer import show_mechanism
 
 __all__ = ["Mechanism"]
 
 
 @user_facing
-class Mechanism(DriveCalls, EventCalls, ContactCalls):
+class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
     """A mechanism: bodies, the joints between them, closures, forces, frames and parameters, each with a name.
 
     Every call checks what it is given and leaves the mechanism as it was if something is wrong. Wherever a
@@ -87,7 +68,7 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         forces = f", {len(self._forces)} forces" if self._forces else ""
         return f'<Mechanism "{self._name}": {counts}{forces}, {len(self._frames)} frames>'
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle as a description. Symbols handed out before are not those of the mechanism that comes back."""
         return Mechanism, (self._name,), self.describe()
 
@@ -207,448 +188,6 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
             self._frames[text] = Frame(text, body, placement)
         return FrameHandle(text, self)
 
-    def fixed(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        at_child: VectorLike | str | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Weld two bodies together: the frame at `at` on the parent is the frame at `at_child` on the child.
-
-        `at` and `at_child` are points in the two bodies' frames, their origins unless given. `pose` and
-        `pose_child`, 4 x 4 matrices or `Placement`s, give an orientation as well; `pose` alone is the pose of the
-        child's frame in the parent's.
-
-        >>> m = Mechanism("m")
-        >>> m.fixed("weld", m.ground, m.body("post"), at=(1, 0, 0)).name
-        'weld'
-        """
-        frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, Fixed(), parent, child, frames, prescribed=prescribed)
-
-    def revolute(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        axis: AxisLike | None = None,
-        at_child: VectorLike | str | None = None,
-        axis_child: AxisLike | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Let the child turn about an axis; the coordinate is the angle.
-
-        `at` is a point and `axis` a direction in the parent's frame, its origin and "z" unless given: "x",
-        "-y", or three numbers. `at_child` and `axis_child` are the same in the child's frame, its origin
-        and the same axis unless given. Instead, `pose` and `pose_child` place the joint frame, whose z is
-        the axis: 4 x 4 matrices or `Placement`s. `pose` alone is the pose of the child's frame in the parent's at
-        zero coordinates. If `prescribed`, the acceleration is given and the driving force comes out.
-
-        >>> m = Mechanism("m")
-        >>> m.revolute("A", m.ground, m.body("crank"), axis="y").name
-        'A'
-        """
-        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Revolute(), parent, child, frames, prescribed=prescribed)
-
-    def prismatic(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        axis: AxisLike | None = None,
-        at_child: VectorLike | str | None = None,
-        axis_child: AxisLike | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Let the child slide along an axis; the coordinate is the displacement. Arguments as for `revolute`.
-
-        >>> m = Mechanism("m")
-        >>> m.prismatic("slide", m.ground, m.body("piston"), axis="x").name
-        'slide'
-        """
-        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Prismatic(), parent, child, frames, prescribed=prescribed)
-
-    def cylindrical(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        axis: AxisLike | None = None,
-        at_child: VectorLike | str | None = None,
-        axis_child: AxisLike | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Let the child turn about an axis and slide along it: an angle and a displacement.
-
-        Arguments as for `revolute`.
-
-        >>> m = Mechanism("m")
-        >>> m.cylindrical("sleeve", m.ground, m.body("rod")).name
-        'sleeve'
-        """
-        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Cylindrical(), parent, child, frames, prescribed=prescribed)
-
-    def screw(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        lead: Scalar,
-        at: VectorLike | str | None = None,
-        axis: AxisLike | None = None,
-        at_child: VectorLike | str | None = None,
-        axis_child: AxisLike | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Let the child turn about an axis and advance by `lead` metres per turn.
-
-        The coordinate is the angle. A negative lead is a left-handed thread. The other arguments are as for
-        `revolute`.
-
-        >>> m = Mechanism("m")
-        >>> m.screw("spindle", m.ground, m.body("nut"), lead=0.005).name
-        'spindle'
-        """
-        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Screw(lead), parent, child, frames, prescribed=prescribed)
-
-    def planar(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        axis: AxisLike | None = None,
-        at_child: VectorLike | str | None = None,
-        axis_child: AxisLike | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Let the child move in the plane normal to `axis`: an angle and two displacements.
-
-        Arguments as for `revolute`. The displacements are along x and y of the joint frame on the parent:
-        for the axis "z" the parent's x and y, for "x" its y and z, for "y" its z and x; with a pose, the x
-        and y of the pose.
-
-        >>> m = Mechanism("m")
-        >>> m.planar("table", m.ground, m.body("puck"), axis="z").name
-        'table'
-        """
-        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Planar(), parent, child, frames, prescribed=prescribed)
-
-    def universal(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        axis: AxisLike | None = None,
-        at_child: VectorLike | str | None = None,
-        axis_child: AxisLike | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Let the child turn about an axis of the parent, then about an axis of its own: two angles.
-
-        `axis` is fixed in the parent, "x" unless given; `axis_child` is fixed in the child, "y" unless
-        given, and perpendicular to it at zero coordinates, when the bodies are parallel. In a `pose`, x is
-        the first axis and z the second.
-
-        >>> m = Mechanism("m")
-        >>> m.universal("cardan", m.ground, m.body("shaft"), axis="x", axis_child="y").name
-        'cardan'
-        """
-        frames = UniversalSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Universal(), parent, child, frames, prescribed=prescribed)
-
-    def spherical(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        at_child: VectorLike | str | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        coordinates: str = "quaternion",
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Let the child turn every way about a point: a unit quaternion. Other arguments as for `fixed`.
-
-        With `coordinates="euler"` or `"bryant"` there are three angles instead, and velocities are their rates: about
-        z, x, z or x, y, z, each axis as turned by those before. They lock where the first axis and the third fall
-        together: Euler's where the joint frames coincide, Bryant's after a quarter turn about y.
-
-        >>> m = Mechanism("m")
-        >>> m.spherical("ball", m.ground, m.body("arm")).name
-        'ball'
-        >>> m.spherical("gimbals", m.ground, m.body("rotor"), coordinates="bryant").name
-        'gimbals'
-        """
-        with called("joint", name):
-            kind = _of_coordinates(coordinates, Spherical)
-        frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
-
-    def free(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        at_child: VectorLike | str | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        coordinates: str = "quaternion",
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Let the child move every way: a unit quaternion and a position. Other arguments as for `fixed`.
-
-        With `coordinates="euler"` or `"bryant"` there are three angles, as for `spherical`, and a position; velocities
-        are the rates of these six.
-
-        >>> m = Mechanism("m")
-        >>> m.free("flight", m.ground, m.body("satellite")).name
-        'flight'
-        """
-        with called("joint", name):
-            kind = _of_coordinates(coordinates, Free)
-        frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
-
-    def joint(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        joint: Joint,
-        *,
-        at: VectorLike | None = None,
-        axis: AxisLike | None = None,
-        at_child: VectorLike | None = None,
-        axis_child: AxisLike | None = None,
-        pose: PoseLike | None = None,
-        pose_child: PoseLike | None = None,
-        prescribed: bool = False,
-    ) -> JointHandle:
-        """Let the child move as a joint of any type says, also of one that is not part of the package.
-
-        Arguments as for `revolute`, or `fixed` and `universal` where the type is placed by no axis or by two.
-
-        >>> from whippletree.elements.joints import Screw
-        >>> m = Mechanism("m")
-        >>> m.joint("spindle", m.ground, m.body("nut"), Screw(lead=0.005), axis="x").name
-        'spindle'
-        """
-        with called("joint", name):
-            if not isinstance(joint, Joint) or joint.n_axes not in FRAMES:
-                raise ModelError(f"joint must be an instance of a type of joint, got {shown(joint)}")
-        frames = FRAMES[joint.n_axes](at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, joint, parent, child, frames, prescribed=prescribed)
-
-    def distance(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        length: Scalar | None = None,
-        at: VectorLike | str | None = None,
-        at_child: VectorLike | str | None = None,
-    ) -> ClosureHandle:
-        """Keep two points at a distance: a massless rod with ball joints at its ends (ss of the basic functions).
-
-        `at` and `at_child` are the points in the two bodies' frames, their origins unless given. Without a `length`,
-        the rod is as long as the points are apart in the design position, where all coordinates are zero; the joints
-        that connect the two bodies are added before.
-
-        >>> m = Mechanism("m")
-        >>> m.distance("tie", m.ground, m.body("ball"), length=1.2, at=(0, 0, 2)).name
-        'tie'
-        """
-        with called("closure", name):
-            bodies, placements = self._two_points(parent, child, at, at_child, "a distance")
-            if length is None:
-                joints = [*self._joints.values(), *moving_frames(self._bodies.values())]
-                length = design_distance(joints, bodies, placements, self._parameters.values_of)
-            rod = checked(Distance(length), self._parameters)
-            return self._close(name, rod, tuple(zip(bodies, placements, strict=True)), ())
-
-    def coincident(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        at_child: VectorLike | str | None = None,
-    ) -> ClosureHandle:
-        """Keep two points together: what a ball joint holds, without coordinates (s of the basic functions).
-
-        `at` and `at_child` are the points in the two bodies' frames, their origins unless given.
-
-        >>> m = Mechanism("m")
-        >>> m.coincident("pivot", m.ground, m.body("top"), at=(0, 0, 1)).name
-        'pivot'
-        """
-        with called("closure", name):
-            bodies, placements = self._two_points(parent, child, at, at_child, "a closure")
-            return self._close(name, Coincident(), tuple(zip(bodies, placements, strict=True)), ())
-
-    def in_plane(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        normal: AxisLike = "z",
-        offset: Scalar = 0.0,
-        at: VectorLike | str | None = None,
-        at_child: VectorLike | str | None = None,
-    ) -> ClosureHandle:
-        """Keep a point of the child in a plane of the parent (d2 of the basic functions).
-
-        The plane is normal to `normal`, given in the parent's axes, at an `offset` along it from the point `at`.
-
-        >>> m = Mechanism("m")
-        >>> m.in_plane("table", m.ground, m.body("ball"), offset=0.05).name
-        'table'
-        """
-        with called("closure", name):
-            bodies, placements = self._two_points(parent, child, at, at_child, "a closure")
-            plane = checked(InPlane(direction(normal, "normal"), offset), self._parameters)
-            return self._close(name, plane, tuple(zip(bodies, placements, strict=True)), ())
-
-    def perpendicular(
-        self, name: str, parent: BodyLike, child: BodyLike, *, axis: AxisLike = "z", axis_child: AxisLike = "z"
-    ) -> ClosureHandle:
-        """Keep an axis of the parent at a right angle to an axis of the child (d1 of the basic functions).
-
-        Each axis is given in its body's own axes.
-
-        >>> m = Mechanism("m")
-        >>> m.perpendicular("square", m.ground, m.body("plate"), axis="z", axis_child="x").name
-        'square'
-        """
-        with called("closure", name):
-            bodies, placements = self._two_points(parent, child, None, None, "a closure")
-            axes = Perpendicular(direction(axis, "axis"), direction(axis_child, "axis_child"))
-            return self._close(name, axes, tuple(zip(bodies, placements, strict=True)), ())
-
-    def coupling(self, name: str, ratios: Mapping[CoordinateLike, Scalar], *, offset: Scalar = 0.0) -> ClosureHandle:
-        """Keep a weighted sum of joint coordinates at `offset`: differentials, racks, planetary gears.
-
-        The keys of `ratios` are joints, by name or handle, or pairs of a joint and an index for joints with several
-        coordinates (the first unless given). With one joint only, the coupling locks it.
-
-        >>> m = Mechanism("differential")
-        >>> for name in ("left", "right", "cage"):
-        ...     hinge = m.revolute(name, m.ground, m.body(name + " shaft"))
-        >>> m.coupling("bevel", {"left": 1.0, "right": 1.0, "cage": -2.0}).name
-        'bevel'
-        """
-        with called("closure", name):
-            if not issubclass(type(ratios), Mapping) or not ratios:
-                raise ModelError(
-                    f'ratios must say which joints are coupled, as in {{"A": 1.0, "B": -2.0}}, got {shown(ratios)}'
-                )
-            return self._couple(name, ratios.items(), offset)
-
-    def gear(
-        self, name: str, first: CoordinateLike, second: CoordinateLike, *, ratio: Scalar, offset: Scalar = 0.0
-    ) -> ClosureHandle:
-        """Keep the second joint's coordinate at ratio times the first's plus `offset`.
-
-        That is a gear pair between revolute joints, a rack between a revolute and a prismatic one (the ratio then
-        is the pinion's radius), and a joint that mimics another. Joints are given as for `coupling`.
-
-        >>> m = Mechanism("m")
-        >>> for name in ("A", "B"):
-        ...     hinge = m.revolute(name, m.ground, m.body("wheel " + name))
-        >>> m.gear("pair", "A", "B", ratio=-2.0).name
-        'pair'
-        """
-        with called("closure", name):
-            read = scalar(ratio, "ratio")
-            if self._parameters.values_of([read], "ratio") == [0.0]:
-                raise ModelError("ratio must not be zero: to hold the second joint where it is, couple it alone")
-            return self._couple(name, [(first, -read), (second, 1.0)], offset)
-
-    def constraint(
-        self,
-        name: str,
-        closure: DeclaredClosure,
-        *,
-        on: Sequence[SideLike] | PlaceLike = (),
-        coordinates: Sequence[CoordinateLike] | CoordinateLike = (),
-    ) -> ClosureHandle:
-        """Add a closure of any type, also of one that is not part of the package.
-
-        It holds between the frames `on`, which are bodies or frames, or pairs of such and a point; and between joint
-        `coordinates`, given as for `coupling`.
-
-        >>> from whippletree.elements.closures import Distance
-        >>> m = Mechanism("m")
-        >>> m.constraint("tie", Distance(1.2), on=[(m.ground, (0, 0, 2)), m.body("ball")]).name
-        'tie'
-        """
-        with called("closure", name):
-            if not isinstance(closure, DeclaredClosure):
-                raise ModelError(f"closure must be an instance of a type of closure, got {shown(closure)}")
-            own = checked(closure, self._parameters)
-            return self._close(name, own, *self._held(own, on, coordinates))
-
-    def closure(self, name: str, expression: ca.SX) -> ClosureHandle:
-        """Keep an expression at zero: one entry or a column, written in the mechanism's symbols.
-
-        These are what `coordinate`, `rate`, `position`, `rotation`, `velocity`, `time` and `parameter` return. With a
-        rate or a velocity in it, it is a condition on velocities only, such as rolling, and must be affine in
-        them.
-
-        >>> m = Mechanism("cam")
-        >>> shaft = m.revolute("shaft", m.ground, m.body("disc"))
-        >>> follower = m.prismatic("follower", m.ground, m.body("tappet"))
-        >>> lift = 0.02 * (1 - ca.cos(m.coordinate("shaft")))
-        >>> m.closure("profile", m.coordinate("follower") - lift).name
-        'profile'
-        """
-        with called("closure", name):
-            orders = self._place_order, self._coordinate_order
-            read = read_closure(expression, self._symbols, self._parameters, *orders)
-            sides = tuple(self._placed(place) for place in read.places)
-            return self._close(name, read.closure, sides, read.coordinates)
-
     def coordinate(self, joint: JointLike, index: int = 0) -> ca.SX:
         """Return the symbol of a joint coordinate, for expressions.
 
@@ -748,53 +287,13 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         """
         choices = {"guess": guess, "hold": hold, "cut": cut, "dependent": dependent, "accuracy": accuracy}
         given = {key: value for key, value in choices.items() if value is not None}
-        system: System = verb("Mechanism.build")(self.describe(), fold=fold, **given)
+        system: System = imported("whippletree.system", "System")(self.describe(), fold=fold, **given)
         return system
 
-    def show(self, path: object = None, **options: object) -> SceneView:
-        """Show the mechanism where it is assembled: in a notebook, in a browser, or written to a path.
-
-        `path` ends in .html, .png or .glb. Options are `guess`, `hold`, `cut` and `accuracy` as for `build`, and those
-        of `System.show`.
-        """
-        view: SceneView = verb("Mechanism.show")(self, path, options)
-        return view
-
-    def _join(
-        self,
-        name: str,
-        joint: Joint,
-        parent: BodyLike,
-        child: BodyLike,
-        frames: Sides,
-        *,
-        prescribed: bool,
-    ) -> JointHandle:
-        """Add a joint of any type."""
-        with called("joint", name):
-            text = self._new_joint_name(name)
-            joint = checked(joint, self._parameters)
-            parent_name, child_name = self._two_bodies(parent, child, "a joint")
-            parent_name, child_name, frames = self._at_moving_frames(parent_name, child_name, frames)
-            on_parent, on_child = frames.frames()
-            self._check_points((on_parent, on_child))
-            driven = _prescribed(prescribed, joint)
-            self._joints[text] = JointUse(text, joint, parent_name, child_name, on_parent, on_child, driven)
-        return JointHandle(text, self)
-
-    def _couple(self, name: str, terms: Iterable[tuple[CoordinateLike, Scalar]], offset: Scalar) -> ClosureHandle:
-        """Add a coupling, checked term by term."""
-        ratios: dict[tuple[str, int], Scalar] = {}
-        for key, given in terms:
-            joint, index = coordinate = self._coordinate(key)
-            if coordinate in ratios:
-                raise ModelError(f'joint "{joint}" is given twice, at index {index}')
-            ratios[coordinate] = scalar(given, f'the ratio of "{joint}"')
-        if not any(self._parameters.values_of(ratios.values(), "a ratio")):
-            raise ModelError("all ratios are zero: the coupling holds nothing")
-        read = scalar(offset, "offset")
-        self._parameters.check([read], "offset")
-        return self._close(name, Coupling(tuple(ratios.values()), read), (), tuple(ratios))
+    if TYPE_CHECKING:
+        show = show_mechanism
+    else:
+        show = Verb("whippletree.viewer", "show_mechanism")
 
     def _check_properties(self, properties: MassProperties) -> None:
         """Check properties that depend on parameters at the parameters' values."""
@@ -822,23 +321,3 @@ def _properties(properties: object, mass: object, com: object, inertia: object) 
     if "com" in given and "mass" not in given:
         raise ModelError("com is given without mass: give both")
     return MassProperties(**given)  # type: ignore[arg-type]
-
-
-def _of_coordinates(given: object, usual: type[Joint]) -> type[Joint]:
-    """Return the type of joint that moves like the usual one and has such coordinates."""
-    words = {"quaternion": "", "euler": "Euler", "bryant": "Bryant"}
-    if not isinstance(given, str) or given not in words:
-        known = ", ".join(f'"{name}"' for name in words)
-        raise ModelError(f"coordinates must be one of {known}, got {shown(given)}")
-    if given == "quaternion":
-        return usual
-    found: type[Joint] = getattr(joints, usual.__name__ + words[given])
-    return found
-
-
-def _prescribed(prescribed: object, joint: Joint) -> bool:
-    if not isinstance(prescribed, bool | np.bool_):
-        raise ModelError(f"prescribed must be True or False, got {shown(prescribed)}")
-    if prescribed and joint.nv == 0:
-        raise ModelError(f"a {joint.kind} joint cannot be prescribed: it does not move")
-    return bool(prescribed)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from whippletree.model.description import GROUND, Description
+from whippletree.model.description import GROUND, ClosureUse, Description, ForceUse, StateUse
 
 __all__ = ["IndependentPart", "independent_parts", "numbered"]
 
@@ -95,7 +95,7 @@ def numbered(description: Description, part: IndependentPart) -> Description:
             read["reactions"] = tuple(joint[one] for one in use.reactions)
         return replace(use, name=name, sides=sides, coordinates=coordinates, **read)
 
-    def several(kind: str, find: Callable[[str], Any], names: Iterable[str]) -> tuple[Any, ...]:
+    def several(kind: str, find: Callable[[str], object], names: Iterable[str]) -> tuple[Any, ...]:
         return tuple(renamed(find(name), f"{kind} {i}") for i, name in enumerate(names))
 
     joints = (description.joint(name) for name in part.joints)
@@ -120,7 +120,9 @@ def _tuples(part: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
     return {kind: tuple(names) for kind, names in part.items()}
 
 
-def _held(description: Description, owners: dict[str, tuple[str, str]], use: Any) -> list[str]:
+def _held(
+    description: Description, owners: dict[str, tuple[str, str]], use: ClosureUse | ForceUse | StateUse
+) -> list[str]:
     """Return the bodies and states that a closure, force or state holds together."""
     joints = [*(name for name, _ in use.coordinates), *getattr(use, "reactions", ())]
     places = [place for place, _ in use.sides] + [end for name in joints for end in owners[name]]

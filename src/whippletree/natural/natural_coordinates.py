@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureCoordinate
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from whippletree.natural.natural_loops import NaturalLoops
     from whippletree.system.evaluator import ParameterValues
 
-__all__ = ["LARGE", "NaturalCoordinates", "NaturalPart", "natural_coordinates"]
+__all__ = ["LARGE", "NaturalCoordinates", "NaturalPart"]
 
 LARGE = 40
 """With more natural coordinates steps are loops over bodies and conditions: one straight line takes long to compile."""
@@ -259,11 +260,11 @@ class NaturalCoordinates:
 
     # ------------------------------------------------------------------ conversions
 
-    def coordinates(self, q: Any, *, parameters: ParameterValues = None) -> Array:
+    def coordinates(self, q: ArrayLike, *, parameters: ParameterValues = None) -> Array:
         """Return x (n) of a configuration, or (k, n) of several."""
         return self.state(q, np.zeros((*np.shape(q)[:-1], self.system.nv)), parameters=parameters)[0]
 
-    def state(self, q: Any, v: Any, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
+    def state(self, q: ArrayLike, v: ArrayLike, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return x and x' (n) of a state in joint coordinates, or (k, n) of several.
 
         `parameters` are as described unless given, here and in all that follows.
@@ -278,7 +279,7 @@ class NaturalCoordinates:
         return both[..., : self.n_coordinates], both[..., self.n_coordinates :]
 
     def joint_state(
-        self, x: Any, rates: Any = None, *, near: Any = None, parameters: ParameterValues = None
+        self, x: ArrayLike, rates: ArrayLike | None = None, *, near: object = None, parameters: ParameterValues = None
     ) -> tuple[Array, Array]:
         """Return q and v that belong to natural coordinates and velocities, bodies fitted to rigid ones.
 
@@ -316,18 +317,18 @@ class NaturalCoordinates:
                 break
         return q, v
 
-    def residual(self, x: Any, *, parameters: ParameterValues = None) -> Array:
+    def residual(self, x: ArrayLike, *, parameters: ParameterValues = None) -> Array:
         """Return the residuals Phi(x) of the conditions (m) at t = 0, or (k, m)."""
         return self._run(self._residual, self._rows(x, "x", self.n_coordinates), parameters=parameters)
 
-    def jacobian(self, x: Any, *, parameters: ParameterValues = None) -> Array:
+    def jacobian(self, x: ArrayLike, *, parameters: ParameterValues = None) -> Array:
         """Return Phi_x (m, n)."""
         x = self._rows(x, "x", self.n_coordinates)
         conditions = self.symbolic_conditions
         found = ca.Function("jacobian", [conditions.x, conditions.t, *self.parameter_symbols], [conditions.jacobian])
         return np.array(ca.densify(found(x, 0.0, *self.parameter_values(parameters))))
 
-    def _rows(self, value: Any, name: str, size: int) -> Array:
+    def _rows(self, value: object, name: str, size: int) -> Array:
         """Return finite numbers (size) or (k, size)."""
         try:
             found = np.array(value, dtype=np.float64)
@@ -345,7 +346,7 @@ class NaturalCoordinates:
         described = self.system.description.parameters
         return [ca.SX(ca.vertcat(*(p.symbol for p in described)))] if described else []
 
-    def parameter_values(self, given: Any = None) -> list[Array]:
+    def parameter_values(self, given: object = None) -> list[Array]:
         """Return the numbers of the parameters as one input, as described unless given; nothing if there are none."""
         described = self.system.description.parameters
         if not described:
@@ -490,11 +491,6 @@ class NaturalCoordinates:
     def _repr_html_(self) -> str:
         conditions = html_table([(name,) for name in self.conditions], ("condition",))
         return html_section(self._head(), html_table(self._table(), ("", "name", "bodies")), conditions)
-
-
-def natural_coordinates(system: System) -> NaturalCoordinates:
-    """Return the natural coordinates of a system."""
-    return NaturalCoordinates(system)
 
 
 def _body_name(where: dict[str, tuple[int, Any]], node: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ do so faster than the directions of conditions turn in a step; the book takes 30
 (docs/natural_coordinates.md)."""
 
 
-def step_settings(natural: NaturalCoordinates, h: float, alpha: Any, mu: Any, *, projections: bool) -> Array:
+def step_settings(natural: NaturalCoordinates, h: float, alpha: object, mu: object, *, projections: bool) -> Array:
     """Return the step, and alpha and mu of every condition: one for all, or by name, the others having the usual one.
 
     >>> from whippletree.system.example_systems import pendulum
@@ -42,7 +41,7 @@ def step_settings(natural: NaturalCoordinates, h: float, alpha: Any, mu: Any, *,
     return np.concatenate([[h], weights, times])
 
 
-def _by_condition(natural: NaturalCoordinates, given: Any, name: str, otherwise: float) -> Array:
+def _by_condition(natural: NaturalCoordinates, given: object, name: str, otherwise: float) -> Array:
     names = natural.conditions
     found = np.full(len(names), otherwise)
     if isinstance(given, Mapping):

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
+
+from whippletree.foundation.arrays import Array
 
 __all__ = ["LookupTable", "called", "lookup", "picked", "table_of"]
 
@@ -22,11 +23,11 @@ _NAME = "lookup"
 class LookupTable(NamedTuple):
     """Knots (n, at least two) in increasing order, and a row of entries (n + 1, m) for each stretch between them."""
 
-    knots: npt.NDArray[np.float64]
-    entries: npt.NDArray[np.float64]
+    knots: Array
+    entries: Array
 
     @property
-    def numbers(self) -> npt.NDArray[np.float64]:
+    def numbers(self) -> Array:
         """All numbers: knots, then entries row by row."""
         return np.concatenate([self.knots, self.entries.ravel()])
 

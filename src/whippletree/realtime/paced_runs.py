@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class PacedRun:
 
 
 def keep_pace(
-    stepper: RealtimeStepper, steps: int, control: Callable[[RealtimeStepper], Any] | None, pace: float
+    stepper: RealtimeStepper, steps: int, control: Callable[[RealtimeStepper], object] | None, pace: float
 ) -> PacedRun:
     """Take steps, each when its time has come."""
     length = stepper.options.step / pace

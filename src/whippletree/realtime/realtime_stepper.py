@@ -60,22 +60,28 @@ def realtime(
     method: str = "rk4",
     iterations: int = 2,
     formulation: str = "auto",
-    wrenches: Sequence[Any] = (),
-    q: Any = None,
-    v: Any = None,
-    z: Any = None,
+    wrenches: Sequence[object] = (),
+    q: object = None,
+    v: object = None,
+    z: object = None,
     t: float = 0.0,
     parameters: ParameterValues = None,
-    alpha: Any = None,
-    mu: Any = None,
+    alpha: float | None = None,
+    mu: float | None = None,
     projections: bool = False,
 ) -> RealtimeStepper:
-    """Return a stepper (`System.realtime`).
+    """Return a stepper for real time: steps of fixed length, each with the same operations and no allocation.
+
+    Options: `step` (1e-3 s); `method`: "semi_implicit", "rk2", "rk4" (the default), "linearly_implicit" for stiff
+    springs and controllers, or "natural" for the trapezoidal rule in natural coordinates (with `alpha`, `mu`,
+    `projections`); `iterations` (2), Newton steps back onto the closures, or those of "natural"; `formulation`;
+    `wrenches`, the bodies or frames on which wrenches act; the start `q`, `v`, `z`, `t`, `parameters` as for
+    `simulate`.
 
     >>> from whippletree.system.example_systems import four_bar
-    >>> stepper = realtime(four_bar(), step=2e-3)
-    >>> stepper.step().name, stepper.t
-    ('DONE', 0.002)
+    >>> stepper = four_bar().realtime(step=1e-3)
+    >>> stepper.step().name
+    'DONE'
     """
     described = system.description
     if described.events:
@@ -92,7 +98,9 @@ def realtime(
     return RealtimeStepper(system, options, {"q": q, "v": v, "z": z, "t": t, "parameters": parameters}, choice)
 
 
-def _natural_choice(method: str, formulation: str, alpha: Any, mu: Any, projections: Any) -> NaturalChoice | None:
+def _natural_choice(
+    method: str, formulation: str, alpha: float | None, mu: float | None, projections: object
+) -> NaturalChoice | None:
     """Return what is chosen of steps in natural coordinates; None for other methods, which take none of it."""
     given = {"alpha": alpha, "mu": mu, "projections": projections or None}
     if method != NATURAL:
@@ -210,7 +218,7 @@ class RealtimeStepper:
 
     # ------------------------------------------------------------------ steps
 
-    def step(self, tau: Any = None) -> StepStatus:
+    def step(self, tau: object = None) -> StepStatus:
         """Take one step under the present inputs, with efforts `tau` from now on if they are given.
 
         >>> from whippletree.system.example_systems import pendulum
@@ -232,7 +240,7 @@ class RealtimeStepper:
             self.status = StepStatus(int(status))
         return self.status
 
-    def set(self, **inputs: Any) -> None:
+    def set(self, **inputs: object) -> None:
         """Set inputs that act from the next step on, by name, efforts also by joint.
 
         >>> from whippletree.system.example_systems import pendulum
@@ -244,11 +252,11 @@ class RealtimeStepper:
         for name, value in inputs.items():
             self._set(name, value)
 
-    def set_wrench(self, place: Any, wrench: Any) -> None:
+    def set_wrench(self, place: object, wrench: object) -> None:
         """Set the wrench [moment; force] that acts on a body or frame from the next step on, in ground axes."""
         self._set(f"wrench on {self.system.kernels.inputs.place_name(place)}", wrench)
 
-    def _set(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: object) -> None:
         into = self.inputs.get(name)
         if into is None:
             hint = ": list it in wrenches= when the stepper is made" if name.startswith("wrench on ") else ""
@@ -353,7 +361,7 @@ class RealtimeStepper:
         """
         return tuple(sorted(self._program.operations() & LIBRARY_FUNCTIONS))
 
-    def c_source(self, *, name: str = "", frames: Sequence[Any] = ()) -> str:
+    def c_source(self, *, name: str = "", frames: Sequence[object] = ()) -> str:
         """Return the step as one C file that needs libm only: a state struct, `init`, `step` and `outputs`.
 
         `name` begins all its names ("model" unless given); poses and velocities of `frames` are its outputs.
@@ -393,7 +401,7 @@ class RealtimeStepper:
             restart()
 
     def run(
-        self, duration: float, control: Callable[[RealtimeStepper], Any] | None = None, *, pace: float = 1.0
+        self, duration: float, control: Callable[[RealtimeStepper], object] | None = None, *, pace: float = 1.0
     ) -> PacedRun:
         """Keep pace with the clock of the wall for a duration; report the deadlines that were missed.
 

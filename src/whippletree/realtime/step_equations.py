@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -51,8 +51,8 @@ class StepOptions:
 class NaturalChoice(NamedTuple):
     """What can be chosen of a step in natural coordinates, as for `simulate`."""
 
-    alpha: Any = None
-    mu: Any = None
+    alpha: float | None = None
+    mu: float | None = None
     projections: bool = False
 
 

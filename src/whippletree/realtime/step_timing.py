@@ -6,7 +6,6 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class StepTiming:
 
 
 def step_times(
-    step: Callable[[], Any], again: Callable[[], Any], restart: Callable[[], None], count: int, length: float
+    step: Callable[[], object], again: Callable[[], object], restart: Callable[[], None], count: int, length: float
 ) -> StepTiming:
     """Time steps one after the other; `again` repeats a step without going on, `restart` begins once more."""
     step()  # what is made at the first step

@@ -19,7 +19,7 @@ from whippletree.elements.closures import Closure, Coincident, Distance, InPlane
 from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
-from whippletree.model.names import suggestion
+from whippletree.model.names import listed, suggestion
 from whippletree.results.labels import Label, effort_unit, rate_unit
 from whippletree.spatial.scalars import shown
 from whippletree.system.quantities import ElementForce
@@ -48,7 +48,7 @@ class Columns:
         return self.values[:, 0] if self.values.shape[1] == 1 else self.values
 
 
-def names(what: Any) -> tuple[Any, ...]:
+def names(what: object) -> tuple[Any, ...]:
     """Return one name or several as a tuple.
 
     >>> names("A"), names(["A", "B"])
@@ -56,10 +56,10 @@ def names(what: Any) -> tuple[Any, ...]:
     """
     if isinstance(what, str) or hasattr(what, "name"):
         return (what,)
-    try:
-        return tuple(what)
-    except Exception:  # whatever it raises, it is no list
-        raise StateError(f"what= must be a name or a list of names, not {shown(what)}") from None
+    items = listed(what)
+    if items is None:
+        raise StateError(f"what= must be a name or a list of names, not {shown(what)}")
+    return tuple(items)
 
 
 def columns(run: Trajectory, name: object) -> Columns:

@@ -10,6 +10,7 @@ import numpy as np
 
 from whippletree._version import __version__
 from whippletree.errors import ModelError, ResultError, StateError
+from whippletree.foundation.arrays import Array
 from whippletree.model.names import quoted, suggestion
 from whippletree.results.certificate import Certificate
 from whippletree.results.instants import Event
@@ -89,7 +90,7 @@ def restored(data: xr.Dataset, system: System | None, check: bool) -> dict[str, 
     elif "model" in data:
         system = system_of(str(data["model"].item()), labels.fingerprint)
     n = data.sizes["time"]
-    values: dict[str, Any] = {"system": system, "t": data["time"].values, "labels": labels}
+    values: dict[str, object] = {"system": system, "t": data["time"].values, "labels": labels}
     for name, dims in _OF_STATES.items():
         values[name] = data[name].transpose(*dims).values if name in data else np.zeros((n, 0))
     values["certificate"] = Certificate.from_dict(json.loads(str(data["certificate"].item())))
@@ -180,7 +181,7 @@ def _changes(run: Trajectory) -> tuple[Variables, Variables]:
     return _six(run, run.acceleration, "acceleration", "/s^2"), _bodies(run)
 
 
-def _six(run: Trajectory, call: Callable[[str], Any], word: str, per: str) -> Variables:
+def _six(run: Trajectory, call: Callable[[str], Array], word: str, per: str) -> Variables:
     values = _of_places(run, call, (6,))
     dims = ("time", "body", "axis")
     return {
@@ -189,7 +190,7 @@ def _six(run: Trajectory, call: Callable[[str], Any], word: str, per: str) -> Va
     }
 
 
-def _of_places(run: Trajectory, call: Callable[[str], Any], shape: tuple[int, ...]) -> Any:
+def _of_places(run: Trajectory, call: Callable[[str], Array], shape: tuple[int, ...]) -> Array:
     """Return a quantity of all bodies and frames, (n, places, ...)."""
     places = _bodies(run)["body"][1]
     values = np.empty((len(run), len(places), *shape))
@@ -288,7 +289,7 @@ def _restored_events(data: xr.Dataset) -> tuple[Event, ...]:
     return tuple(Event(str(name), float(t), *rows) for name, t, *rows in zip(names, times, *parts, strict=True))
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return a value of `info` as JSON has it: arrays as lists, anything else as text."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import AssemblyError, DynamicsError
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.results.replay import Replay, of_rows
 from whippletree.system import System
@@ -27,7 +27,7 @@ __all__ = ["Between", "interpolated"]
 _SMALL = 1e-4
 """Angles below which a series takes the place of a quotient of small numbers."""
 
-Index = npt.NDArray[np.intp]
+Index = Indices
 
 
 class Between(NamedTuple):

@@ -15,14 +15,17 @@ import hashlib
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from whippletree.errors import ResultError
+from whippletree.foundation.arrays import AnyArray
 
 if TYPE_CHECKING:
     import xarray as xr
+
+T = TypeVar("T")
 
 __all__ = ["decoded", "encoded"]
 
@@ -88,7 +91,7 @@ def _stored(variable: Any) -> tuple[tuple[str, ...], Any, dict[str, Any]]:
     return (*dims, f"string{width}"), rows.reshape(*values.shape, width), {**notes, "_Encoding": "utf-8"}
 
 
-def _padded(values: Any) -> int:
+def _padded(values: AnyArray) -> int:
     """Return how many bytes values take, in whole words of four."""
     return -(-int(values.nbytes) // 4) * 4
 
@@ -179,7 +182,7 @@ class _Contents:
         self._take(-size % 4)
         return text
 
-    def _list(self, kind: int, read: Callable[[], Any]) -> list[Any]:
+    def _list(self, kind: int, read: Callable[[], T]) -> list[T]:
         found, count = self._number(">i"), self._count()
         if found not in (0, kind) or (found == 0 and count) or 4 * count > len(self._image) - self._at:
             raise ResultError("its table of contents is not as it should be")
@@ -188,7 +191,7 @@ class _Contents:
     def _attributes(self) -> dict[str, Any]:
         return dict(self._list(_ATTRIBUTE, self._attribute))
 
-    def _attribute(self) -> tuple[str, Any]:
+    def _attribute(self) -> tuple[str, object]:
         name, kind, count = self._name(), self._kind(), self._count()
         at, size = self._at, count * kind.itemsize
         data = self._take(size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from whippletree.errors import WhippletreeError
 from whippletree.kernels.kernel import Array
+from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.quantities import ElementForce
 
@@ -79,7 +80,7 @@ class Replay:
 
         return Energy(*self._many(compute))
 
-    def reactions(self, frame: object = "ground", joints: object = None) -> Reactions:
+    def reactions(self, frame: PlaceLike = "ground", joints: Sequence[JointLike] | None = None) -> Reactions:
         """Return the reactions of all joints, or of some."""
         names: list[tuple[str, ...]] = []
 

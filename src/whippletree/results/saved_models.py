@@ -5,12 +5,11 @@ It is read by the reader of model files, which runs nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
 from whippletree.errors import FileError, ResultError, WhippletreeError
 from whippletree.foundation.user_frames import warn
 from whippletree.model import Mechanism
 from whippletree.model.io import Model, read_text, write_text
+from whippletree.model.names import listed
 from whippletree.system import System
 
 __all__ = ["model_text", "system_of"]
@@ -31,7 +30,7 @@ def model_text(system: System) -> str:
     """
     options, q0 = system.build_options, system.q0
     joints = [use.name for use in system.description.coordinate_owners if use.joint.nq]
-    start: dict[str, Any] = {"guess": {name: _plain(q0[system.q_slice(name)].tolist()) for name in joints}}
+    start: dict[str, object] = {"guess": {name: _plain(q0[system.q_slice(name)].tolist()) for name in joints}}
     start |= {name: _names(options[name]) for name in ("cut", "dependent")}
     start["accuracy"] = options["accuracy"] or _EXACT
     try:
@@ -55,13 +54,13 @@ def system_of(text: str, fingerprint: str) -> System | None:
     return system
 
 
-def _plain(numbers: list[float]) -> Any:
+def _plain(numbers: list[float]) -> object:
     """Return one number by itself."""
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _names(given: Any) -> list[str]:
+def _names(given: object) -> list[str]:
     """Return the joints among what was given, by name; a freedom of a joint has no word in a model file."""
-    listed = [given] if isinstance(given, str) or hasattr(given, "name") else list(given or ())
-    names = [getattr(one, "name", one) for one in listed]
+    several = [given] if isinstance(given, str) or hasattr(given, "name") else listed(given) or ()
+    names = [getattr(one, "name", one) for one in several]
     return [str(name) for name in names if isinstance(name, str)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,7 +13,9 @@ from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, ResultError, StateError
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.foundation.user_frames import user_facing
+from whippletree.foundation.verbs import Verb
 from whippletree.kernels.kernel import Array
+from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.model.names import quoted, suggestion
 from whippletree.results.certificate import Certificate
 from whippletree.results.columns import STATES, columns
@@ -26,14 +28,13 @@ from whippletree.results.replay import Replay, of_rows
 from whippletree.spatial.scalars import dimensions_of, masked, shown, truth
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.quantities import ElementForce
-from whippletree.verbs import verb
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from whippletree.viewer import SceneView
+    import whippletree.viewer
 
 __all__ = ["Trajectory"]
 
@@ -119,7 +120,7 @@ class Trajectory:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Trajectory, tuple(getattr(self, one.name) for one in fields(self))
 
     def __len__(self) -> int:
@@ -239,7 +240,7 @@ class Trajectory:
         """
         return self.replay.accelerations()
 
-    def reactions(self, *, frame: object = "ground", joints: object = None) -> Reactions:
+    def reactions(self, *, frame: PlaceLike = "ground", joints: Sequence[JointLike] | None = None) -> Reactions:
         """Return what every joint transmits to its child, by joint: force, moment (n, 3), unique (n, 6).
 
         With `joints=["A"]` only those of some joints are computed.
@@ -456,17 +457,10 @@ class Trajectory:
 
         return plotted(self, names, path)
 
-    def animate(self, path: object = None, **options: object) -> SceneView:
-        """Show the run as a moving picture: in a notebook, in a browser, or written to a path.
-
-        `path` ends in .html (a page that holds everything and opens offline), .gif, .png (its start) or .glb (glTF).
-        Options: `paths`, bodies and frames whose path is drawn; `forces=True`, arrows of the joints' reactions and of
-        force elements; `plots`, quantities as for `plot`, drawn beside the scene; `beside`, other runs of the same
-        mechanism by label, drawn translucent; `frames`, how many outputs are shown at most; `speed`, of a GIF; `title`;
-        `opened=False`, to open no browser. See docs/viewer.md.
-        """
-        view: SceneView = verb("Trajectory.animate")(self, path, **options)
-        return view
+    if TYPE_CHECKING:
+        animate = whippletree.viewer.animate
+    else:
+        animate = Verb("whippletree.viewer", "animate")
 
     def save(self, path: object) -> None:
         """Write the run as NetCDF, whole or not at all; `load` reads it again, bit for bit.
@@ -507,7 +501,7 @@ class Trajectory:
             raise ResultError("the run was loaded without its system: load it with system= to compute anything from it")
         return Replay(self.system, self.t, self.q, self.v, self.z, self.parameters, self.efforts, self.work)
 
-    def _chosen(self, what: object) -> Any:
+    def _chosen(self, what: object) -> object:
         return [name for name in STATES if name != "states" or self.labels.states] if what is None else what
 
     def _picked(self, rows: slice) -> Trajectory:

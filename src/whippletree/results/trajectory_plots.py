@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from whippletree.foundation.arrays import Array
 from whippletree.results.columns import Columns, columns
 from whippletree.results.output_files import new_file
 from whippletree.results.plot_files import new_figure, write_figure
@@ -38,7 +39,7 @@ _INCHES, _LINE = 2.6, 0.19
 _STYLES, _COLOURS = ("-", "--", ":", "-."), 10
 """When matplotlib's colours have been used up, the next curves are drawn in another style."""
 
-Curve = tuple[str, Any]
+Curve = tuple[str, Array]
 
 
 class _Diagram(NamedTuple):

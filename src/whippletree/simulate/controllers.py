@@ -25,14 +25,14 @@ from whippletree.system import System
 
 __all__ = ["ControlLaw", "Controller", "checked_period", "controller_state", "restore_controller", "samples"]
 
-Controller = Callable[[float, Array, Array, Array], Any]
+Controller = Callable[[float, Array, Array, Array], object]
 """A function of time, coordinates, velocities and elements' states that returns joint efforts, all or by joint."""
 
 _FLOAT = np.dtype(np.float64)
 _NUMBERS = (float, np.float64)
 
 
-def checked_period(controller: Any, period: Any) -> float | None:
+def checked_period(controller: object, period: object) -> float | None:
     """Return the period of a controller, both checked; None if there is none.
 
     >>> checked_period(lambda t, q, v, z: [0.0], 1)
@@ -120,7 +120,7 @@ class ControlLaw:
         good = type(answer) is np.ndarray and answer.dtype is _FLOAT and answer.shape == self._shape
         return answer if good else None
 
-    def _checked(self, answer: Any) -> Array:
+    def _checked(self, answer: object) -> Array:
         """Return any answer as efforts, or say what is wrong with it."""
         if answer is None:
             raise SimulationError(
@@ -191,7 +191,7 @@ def restore_controller(controller: Controller | None, memory: Array | None) -> N
         )
 
 
-def _methods(controller: Any) -> tuple[Callable[[], Any] | None, Callable[[Array], Any] | None]:
+def _methods(controller: object) -> tuple[Callable[[], object] | None, Callable[[Array], object] | None]:
     """Return the two methods by which a controller, or the object whose method it is, is remembered; or twice None."""
     owner = getattr(controller, "__self__", controller)
     get_state, set_state = getattr(owner, "get_state", None), getattr(owner, "set_state", None)
@@ -201,7 +201,7 @@ def _methods(controller: Any) -> tuple[Callable[[], Any] | None, Callable[[Array
     return (get_state, set_state) if callable(get_state) else (None, None)
 
 
-def _named(system: System, answer: Any, error: WhippletreeError) -> str:
+def _named(system: System, answer: object, error: WhippletreeError) -> str:
     """Say which joint's effort is not finite; if that is not it, what the error says."""
     try:
         values = system.velocities(answer) if isinstance(answer, Mapping) else np.asarray(answer, dtype=np.float64)

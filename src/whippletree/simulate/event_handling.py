@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from whippletree.model.description import EventUse
 from whippletree.model.names import suggestion
 from whippletree.simulate import system_interface
 from whippletree.simulate.kernel_bindings import KernelBindings
-from whippletree.simulate.packed_forms import FINITE, ArrayForm, MapForm, NumberForm, read_array, read_form
+from whippletree.simulate.packed_forms import FINITE, ArrayForm, Header, MapForm, NumberForm, read_array, read_form
 from whippletree.simulate.python_stepping import MotionRates
 from whippletree.simulate.run_arguments import value_index
 from whippletree.simulate.run_state import TIME
@@ -41,6 +41,9 @@ from whippletree.spatial.scalars import shown
 if TYPE_CHECKING:
     from whippletree.simulate.simulation import Simulation
     from whippletree.system import System
+
+OnEvent: TypeAlias = Callable[..., object] | Mapping[str, Callable[..., object]] | None
+"""What is called with the simulation and an event when it happens, or by the names of events."""
 
 __all__ = ["EventRecord", "Events", "SettingChange"]
 
@@ -93,7 +96,7 @@ class Events:
     ()
     """
 
-    def __init__(self, system: System, on_event: Any, row_size: int) -> None:
+    def __init__(self, system: System, on_event: OnEvent, row_size: int) -> None:
         self.uses = system.description.events
         self.calls = _calls(self.uses, on_event)
         count = len(self.uses)
@@ -120,7 +123,7 @@ class Events:
             setattr(twin, name, getattr(self, name).copy())
         return twin
 
-    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def pack(self) -> tuple[Header, dict[str, Array]]:
         """Return what has happened so far, and on which side of zero everything is, as plain values and arrays."""
         header = {
             "calls": sorted(self.calls),
@@ -130,7 +133,7 @@ class Events:
             "started": self.started,
             "ended": self.ended,
         }
-        arrays: dict[str, Any] = {"side": self.side.copy(), "fresh": self.fresh.copy()}
+        arrays: Header = {"side": self.side.copy(), "fresh": self.fresh.copy()}
         for name in ("q", "v", "z"):
             arrays[f"event_{name}"] = np.array([getattr(one, name) for one in self.happened])
         arrays["change_tau"] = np.array([change.tau for change in self.changes])
@@ -340,7 +343,7 @@ class Events:
         )
 
 
-def _calls(uses: tuple[EventUse, ...], given: Any) -> dict[str, Callable[..., Any]]:
+def _calls(uses: tuple[EventUse, ...], given: OnEvent) -> dict[str, Callable[..., object]]:
     """Return the functions to call by event."""
     names = [use.name for use in uses]
     if given is None:
@@ -396,7 +399,7 @@ def _project_velocities(sim: Simulation, *, always: bool) -> None:
         with contextlib.suppress(StateError):
             system_interface.check_closures(system, state.q, state.v, state.t, sim.parameters)
             return
-    options: dict[str, Any] = {"t": state.t, "parameters": sim.parameters}
+    options: Header = {"t": state.t, "parameters": sim.parameters}
     try:
         v = system.consistent_velocities(state.q, state.v, hold=sim.held, **options)
         sim.set_velocities(v)

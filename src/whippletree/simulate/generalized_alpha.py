@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -78,7 +77,7 @@ class Alpha:
         return np.array([self.am, self.af, self.b, self.g, float(self.fresh), *self.errors])
 
 
-def implicit_method(name: str, spectral_radius: Any) -> Alpha:
+def implicit_method(name: str, spectral_radius: object) -> Alpha:
     """Return an implicit method, its spectral radius checked.
 
     >>> implicit_method("generalized_alpha", 0.0).am

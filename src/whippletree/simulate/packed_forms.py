@@ -17,6 +17,9 @@ from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import shown
 
+Header: TypeAlias = dict[str, Any]
+"""Numbers, texts, lists and mappings, as a checkpoint file holds them beside its arrays."""
+
 __all__ = [
     "COUNT",
     "FINITE",
@@ -78,7 +81,7 @@ class ArrayForm(NamedTuple):
     entries: Mapping[int, NumberForm] = {}
 
 
-def read_form(form: Form, value: Any, what: str) -> Any:
+def read_form(form: Form, value: object, what: str) -> Any:
     """Return a plain value if it has a form, or refuse it by the name `what`.
 
     >>> read_form({"names": [str], "at": Maybe(FINITE)}, {"names": ["a"], "at": None}, "header")
@@ -130,7 +133,7 @@ def read_array(form: ArrayForm, arrays: Mapping[str, Array], name: str) -> Array
     return array
 
 
-def _number(form: NumberForm, value: Any, what: str) -> Any:
+def _number(form: NumberForm, value: object, what: str) -> Any:
     """Return a plain number of a form."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _refused(what, value)

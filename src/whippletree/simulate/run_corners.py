@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from whippletree.model.formula_corner_lists import corners_in_state, corners_in_
 from whippletree.simulate.corner_crossings import CornerWatch
 from whippletree.simulate.corner_times import Timetable, corner_times
 from whippletree.simulate.kernel_bindings import KernelBindings
-from whippletree.simulate.packed_forms import COUNT, FINITE, NumberForm, read_form
+from whippletree.simulate.packed_forms import COUNT, FINITE, Header, NumberForm, read_form
 from whippletree.simulate.run_state import (
     AT_CORNER,
     GRID_NEXT,
@@ -139,10 +139,10 @@ class RunCorners:
         twin._passed, twin._muted_at = self._passed.copy(), self._muted_at.copy()
         return twin
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Header:
         return self.__dict__ | {"_watch": None}
 
-    def pack(self) -> dict[str, Any]:
+    def pack(self) -> Header:
         """Return what was found so far, in plain numbers."""
         return {
             "passed": self.passed,
@@ -150,7 +150,7 @@ class RunCorners:
             "recent": [[i, t, count] for i, (t, count) in self._passed.items()],
         }
 
-    def unpack(self, kept: Any) -> None:
+    def unpack(self, kept: object) -> None:
         """Take over what `pack` returned; refuse corners that there are none of."""
         which = NumberForm(0, len(self._in_state) - 1, whole=True)
         form = {"passed": COUNT, "muted": [(which, FINITE)], "recent": [(which, FINITE, COUNT)]}

@@ -10,7 +10,7 @@ from whippletree.errors import StateError, WhippletreeError
 from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.simulate import system_interface
-from whippletree.simulate.packed_forms import COUNT, FINITE, Maybe, NumberForm, read_form
+from whippletree.simulate.packed_forms import COUNT, FINITE, Header, Maybe, NumberForm, read_form
 from whippletree.simulate.system_interface import chosen_formulation, loop_plan
 from whippletree.system import System
 from whippletree.system.decisions import Decision
@@ -74,7 +74,7 @@ class RunPlans:
 
     # ------------------------------------------------------------------ kept
 
-    def packed(self) -> dict[str, Any] | None:
+    def packed(self) -> Header | None:
         """Return all plans in plain numbers, which of them is the present one, and what `auto` means, if known."""
         if not system_interface.is_closed(self.now):
             return None
@@ -129,7 +129,7 @@ _FORM = {
 }
 
 
-def _packed(plan: LoopPlan) -> dict[str, Any]:
+def _packed(plan: LoopPlan) -> Header:
     return {
         "keep": [[int(row) for row in rows] for rows in plan.keep],
         "independent": [int(i) for i in plan.choice.independent],
@@ -140,7 +140,7 @@ def _packed(plan: LoopPlan) -> dict[str, Any]:
     }
 
 
-def _unpacked(system: System, kept: dict[str, Any]) -> LoopPlan:
+def _unpacked(system: System, kept: Header) -> LoopPlan:
     """Return a plan again; refuse one that is none of the system's: other rows, or other freedoms than it has."""
     built = loop_plan(system)
     keep, pivots = tuple(map(tuple, kept["keep"])), tuple(map(tuple, kept["pivots"]))

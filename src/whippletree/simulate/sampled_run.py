@@ -17,7 +17,7 @@ from whippletree.simulate.controllers import (
     restore_controller,
     samples,
 )
-from whippletree.simulate.packed_forms import COUNT, ArrayForm, read_array, read_form
+from whippletree.simulate.packed_forms import COUNT, ArrayForm, Header, read_array, read_form
 from whippletree.simulate.run_arguments import increasing
 from whippletree.simulate.simulation import Simulation
 from whippletree.simulate.steppers import OutputWindow
@@ -48,7 +48,7 @@ class SampledRun:
         simulation: Simulation,
         until: Array,
         controller: Controller | None = None,
-        period: Any = None,
+        period: float | None = None,
         start: float | None = None,
     ) -> None:
         self.simulation, self.until = simulation, until
@@ -113,7 +113,7 @@ class SampledRun:
         if writer is not None:
             writer.write(self)
 
-    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def pack(self) -> tuple[Header, dict[str, Array]]:
         """Return how far the run is, beside its simulation, as plain values and arrays by name."""
         header = {name: getattr(self, name) for name in ("start", "period", "sample", "first", "begun", "finished")}
         arrays = {"until": self.until, "rows": self.rows[: self.made], "efforts": self.efforts, "base": self.base}

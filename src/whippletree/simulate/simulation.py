@@ -20,9 +20,9 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
 from whippletree.simulate import system_interface
 from whippletree.simulate.driver import Driver
-from whippletree.simulate.event_handling import Events
+from whippletree.simulate.event_handling import Events, OnEvent
 from whippletree.simulate.generalized_alpha import IMPLICIT
-from whippletree.simulate.packed_forms import FINITE, POSITIVE, Maybe, read_form
+from whippletree.simulate.packed_forms import FINITE, POSITIVE, Header, Maybe, read_form
 from whippletree.simulate.run_arguments import finite, increasing, positive, value_index
 from whippletree.simulate.run_corners import RunCorners
 from whippletree.simulate.run_plans import RunPlans
@@ -108,7 +108,7 @@ class Simulation:
         formulation: str = "auto",
         baumgarte: object = None,
         parameters: ParameterValues = None,
-        on_event: Any = None,
+        on_event: OnEvent = None,
         checked: bool = True,
     ) -> None:
         if not isinstance(system, System):
@@ -405,20 +405,20 @@ class Simulation:
         twin.__setstate__(self.__getstate__())
         return twin
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Header:
         kept = {name: value for name, value in self.__dict__.items() if name not in ("stepper", "_driver")}
         for name in ("run_state", "replans", "singular_times", "events", "corners", "plans"):
             kept[name] = kept[name].copy()
         return {**kept, "method": (self.stepper.options, self.stepper.pack())}
 
-    def __setstate__(self, kept: dict[str, Any]) -> None:
+    def __setstate__(self, kept: Header) -> None:
         options, memory = kept.pop("method")
         self.__dict__.update(kept)
         self.stepper = make_stepper(options)
         self.stepper.unpack(memory)
         self._driver = Driver(self)
 
-    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def pack(self) -> tuple[Header, dict[str, Array]]:
         """Return everything that the run needs to go on to the same bits, as plain values and arrays by name."""
         options, (header, arrays) = self.stepper.options, self.events.pack()
         header |= {
@@ -439,7 +439,9 @@ class Simulation:
         return header, arrays
 
     @staticmethod
-    def unpacked(system: System, header: Mapping[str, Any], arrays: Mapping[str, Array], on_event: Any) -> Simulation:
+    def unpacked(
+        system: System, header: Mapping[str, Any], arrays: Mapping[str, Array], on_event: OnEvent
+    ) -> Simulation:
         """Return a simulation of a system from what `pack` returned; functions of events are to be given again."""
         kept = read_form(_HEADER_FORM, header, "header")
         sim = Simulation(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import Array
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import IDENTITY, matmul, rotation_matrix, transpose
 from whippletree.spatial.scalars import (
@@ -69,7 +70,7 @@ class Placement:
         rotation = rotation_matrix([row[:3] for row in rows[:3]], f"the rotation in {what}")
         return Placement(rotation, (rows[0][3], rows[1][3], rows[2][3]))
 
-    def matrix(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def matrix(self) -> Array:
         """Return the 4 x 4 matrix of a placement in plain numbers.
 
         >>> Placement(point=(1, 2, 3)).matrix()[:3, 3].tolist()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
+
+from whippletree.foundation.arrays import AnyArray, Array
 
 __all__ = ["quaternions_of"]
 
 
-def quaternions_of(R: Any) -> npt.NDArray[np.float64]:
+def quaternions_of(R: AnyArray) -> Array:
     """Return the unit quaternions (..., 4) of rotations (..., 3, 3), w first.
 
     >>> quaternions_of(np.eye(3)).tolist()

@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.errors import ModelError, StateError
+from whippletree.foundation.arrays import AnyArray
 
 __all__ = [
     "Matrix3",
@@ -45,7 +46,7 @@ Scalar: TypeAlias = float | ca.SX
 Vector3: TypeAlias = tuple[Scalar, Scalar, Scalar]
 Matrix3: TypeAlias = tuple[Vector3, Vector3, Vector3]
 Rotation3: TypeAlias = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
-VectorLike: TypeAlias = Sequence[Any] | np.ndarray[Any, Any] | ca.SX
+VectorLike: TypeAlias = Sequence[object] | AnyArray | ca.SX
 
 _SHORT = reprlib.Repr()
 _SHORT.maxother = _SHORT.maxstring = _SHORT.maxlong = 80

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import casadi as ca
 
@@ -90,19 +90,16 @@ class Translation:
         return Translation(-self.p)
 
 
-@dataclass(frozen=True)
-class Rotation:
-    """The child's axes are the columns of `R` in the parent's frame.
+class _OtherAxes:
+    """The child has other axes: `R` are these in the parent's frame, and `_back` is its transpose."""
 
-    >>> Rotation(ca.SX.eye(3)).force(ca.SX([1, 2, 3, 4, 5, 6]))[0]
-    SX(1)
-    """
+    if TYPE_CHECKING:
 
-    R: ca.SX
+        @property
+        def R(self) -> ca.SX: ...
 
-    @cached_property
-    def _back(self) -> ca.SX:
-        return self.R.T
+        @property
+        def _back(self) -> ca.SX: ...
 
     @cached_property
     def _outward(self) -> ca.SX:
@@ -120,13 +117,28 @@ class Rotation:
         """Express a force in the parent's axes."""
         return product(self._inward, f)
 
-    def inertia(self, P: Inertia) -> Inertia:
-        """Express an inertia in the parent's axes."""
-        return P.rotated(self.R)
-
     def carry(self, w: ca.SX, alpha: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Express rate and acceleration in the child's axes."""
         return product(self._back, w), self.motion(alpha)
+
+
+@dataclass(frozen=True)
+class Rotation(_OtherAxes):
+    """The child's axes are the columns of `R` in the parent's frame.
+
+    >>> Rotation(ca.SX.eye(3)).force(ca.SX([1, 2, 3, 4, 5, 6]))[0]
+    SX(1)
+    """
+
+    R: ca.SX
+
+    @cached_property
+    def _back(self) -> ca.SX:
+        return self.R.T
+
+    def inertia(self, P: Inertia) -> Inertia:
+        """Express an inertia in the parent's axes."""
+        return P.rotated(self.R)
 
     def inverse(self) -> Rotation:
         """Return the rotation back."""
@@ -134,7 +146,7 @@ class Rotation:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Turn(_OtherAxes):
     """The child is turned about the common z axis by an angle with cosine `c` and sine `s`.
 
     >>> ca.DM(Turn(ca.SX(0), ca.SX(1)).motion(ca.SX([0, 1, 0, 0, 0, 0])))
@@ -153,29 +165,9 @@ class Turn:
     def _back(self) -> ca.SX:
         return axis_angle(self.c, -self.s)
 
-    @cached_property
-    def _outward(self) -> ca.SX:
-        return ca.diagcat(self._back, self._back)
-
-    @cached_property
-    def _inward(self) -> ca.SX:
-        return ca.diagcat(self.R, self.R)
-
-    def motion(self, V: ca.SX) -> ca.SX:
-        """Express a motion in the child's axes."""
-        return product(self._outward, V)
-
-    def force(self, f: ca.SX) -> ca.SX:
-        """Express a force in the parent's axes."""
-        return product(self._inward, f)
-
     def inertia(self, P: Inertia) -> Inertia:
         """Express an inertia in the parent's axes."""
         return P.turned(self.c, self.s)
-
-    def carry(self, w: ca.SX, alpha: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Express rate and acceleration in the child's axes."""
-        return product(self._back, w), self.motion(alpha)
 
     def inverse(self) -> Turn:
         """Return the turn back."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -77,7 +76,7 @@ def _run(
         raise
 
 
-def _start(absolute: AbsoluteCoordinates, given: dict[str, Any], t: float) -> None:
+def _start(absolute: AbsoluteCoordinates, given: dict[str, object], t: float) -> None:
     """Put the start and the efforts of the joints in terms of the twin."""
     system = absolute.joint_system
     parameters = system_interface.checked_parameters(system, given.get("parameters"))

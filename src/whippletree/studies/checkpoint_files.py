@@ -27,6 +27,7 @@ from whippletree.model.io import read_text
 from whippletree.results.output_files import existing_file, write_whole
 from whippletree.simulate import system_interface
 from whippletree.simulate.controllers import checked_period
+from whippletree.simulate.event_handling import OnEvent
 from whippletree.simulate.packed_forms import (
     COUNT,
     FINITE,
@@ -115,7 +116,7 @@ class CheckpointWriter:
         self._last = time.perf_counter()
         self._took = self._last - now
 
-    def _about(self, system: System) -> dict[str, Any]:
+    def _about(self, system: System) -> dict[str, object]:
         """Return what the file says about the package and the mechanism."""
         if self._model is None:
             self._model = system_interface.model_text(system)
@@ -134,10 +135,10 @@ class CheckpointWriter:
 def read_checkpoint(
     path: Any,
     system: System | None = None,
-    on_event: Any = None,
+    on_event: OnEvent = None,
     check: bool = True,
     controller: Any = None,
-    period: Any = None,
+    period: float | None = None,
 ) -> Checkpoint:
     """Return the run that a file holds; the system is built from it, unless one is given."""
     named, check = existing_file(path), truth(check, "check=")
@@ -162,7 +163,7 @@ def read_checkpoint(
         raise ResultError(f"{named} is damaged, or was not written as a checkpoint ({shown(error)})") from error
 
 
-def _names(given: object) -> Any:
+def _names(given: object) -> object:
     """Return what was given by name or handle as plain names."""
     if given is None or isinstance(given, str):
         return given
@@ -173,7 +174,7 @@ def _names(given: object) -> Any:
     return None
 
 
-def _joints(given: object, what: str) -> Any:
+def _joints(given: object, what: str) -> object:
     """Return what `_names` made of joints: a name, or names and pairs of a name and the number of a freedom."""
     if given is None or isinstance(given, str):
         return given
@@ -183,7 +184,7 @@ def _joints(given: object, what: str) -> Any:
 
 
 def _restored(
-    header: dict[str, Any], arrays: dict[str, Array], system: System | None, on_event: object, check: bool
+    header: dict[str, object], arrays: dict[str, Array], system: System | None, on_event: OnEvent, check: bool
 ) -> Simulation:
     """Return a simulation again."""
     if check and header["source"] != source_key():
@@ -199,7 +200,7 @@ def _restored(
     return Simulation.unpacked(built, header, arrays, on_event)
 
 
-def _period(header: dict[str, Any], controller: object, given: object) -> Any:
+def _period(header: dict[str, Any], controller: object, given: float | None) -> float | None:
     """Return the period of the run's controller, which a file does not hold."""
     kept = header["period"]
     if kept is not None and controller is None:

@@ -94,8 +94,8 @@ class NaturalOptions:
     step: float
     iterations: int | None = None
     tolerance: float = _TOLERANCE
-    alpha: Any = None
-    mu: Any = None
+    alpha: object = None
+    mu: object = None
     augmented: int = 0
     projections: bool = False
 

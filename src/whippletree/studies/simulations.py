@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import ResultError, SimulationError, StateError, WhippletreeError
 from whippletree.foundation.user_frames import user_facing
@@ -20,6 +22,7 @@ from whippletree.results.output_files import new_file
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.controllers import Controller, controller_state, restore_controller
+from whippletree.simulate.event_handling import OnEvent
 from whippletree.simulate.progress import ProgressMonitor
 from whippletree.simulate.run_arguments import duration_of, finite, increasing, positive
 from whippletree.simulate.sampled_run import SampledRun
@@ -30,6 +33,9 @@ from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoi
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.verification import Agreement, agreement, second_run
 from whippletree.system import System
+
+if TYPE_CHECKING:
+    from whippletree.equilibria import Equilibrium
 
 __all__ = ["resume", "simulate"]
 
@@ -64,19 +70,25 @@ def simulate(
     duration: float,
     *,
     every: float | None = None,
-    times: Any = None,
+    times: ArrayLike | None = None,
     progress: bool | Callable[[float], None] = False,
     t0: float = 0.0,
     controller: Controller | None = None,
     period: float | None = None,
-    checkpoint: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     verify: bool = False,
-    start: Any = None,
+    start: str | Equilibrium | None = None,
     coordinates: str = "joint",
     **options: Any,
 ) -> Trajectory:
-    """Simulate for a duration and return the trajectory; options as for `Simulation`.
+    """Simulate for a duration in seconds and return the `Trajectory`, with a certificate.
+
+    Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default), `tau`
+    (constant joint efforts), `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and
+    "semi_implicit_euler", and for stiff springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
+    `tolerance`, `max_step` (the longest step, if the method chooses), `formulation`, `parameters`, `progress`, and
+    what the following paragraphs tell of.
 
     With `start="equilibrium"` the run begins where the mechanism is at rest, found from `q` as a guess; with velocities
     `v` by joint, in steady motion with these. An `Equilibrium` that was found before can be given too.
@@ -121,7 +133,7 @@ def simulate(
         raise StateError(f"coordinates= must be {known}, not {shown(coordinates)}")
     if coordinates == "absolute":
         kept = {"every": every, "times": times, "progress": progress, "verify": verify}
-        more = {"controller": controller, "checkpoint": checkpoint}
+        more: dict[str, object] = {"controller": controller, "checkpoint": checkpoint}
         return _in_absolute_coordinates(system, duration, start, t0, kept, more, options)
     if options.get("formulation") == "natural" and options.get("method") is None:
         more = {"times": times, "controller": controller, "checkpoint": checkpoint, "verify": verify, "start": start}
@@ -155,7 +167,7 @@ def _in_absolute_coordinates(
 
 
 def _in_natural_coordinates(
-    system: System, duration: float, every: float | None, t0: float, options: dict[str, Any]
+    system: System, duration: float, every: float | None, t0: float, options: dict[str, object]
 ) -> Trajectory:
     """Simulate in natural coordinates."""
     from whippletree.studies.natural_runs import simulate_natural  # only where it is asked for
@@ -195,7 +207,7 @@ def resume(
     system: System | None = None,
     *,
     progress: bool | Callable[[float], None] = False,
-    on_event: object = None,
+    on_event: OnEvent = None,
     controller: Controller | None = None,
     period: float | None = None,
     checkpoint_every: float | None = None,

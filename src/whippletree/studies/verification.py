@@ -13,6 +13,7 @@ import numpy as np
 
 from whippletree.errors import SimulationError
 from whippletree.kernels.kernel import Array
+from whippletree.model.description import JointUse
 from whippletree.model.parts import independent_parts
 from whippletree.simulate import system_interface
 from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE
@@ -179,7 +180,7 @@ def _still(system: System, groups: list[_ComparedNumbers]) -> tuple[str, ...]:
     )
 
 
-def _same_sign(a: Array, b: Array, q: slice, use: Any) -> Array:
+def _same_sign(a: Array, b: Array, q: slice, use: JointUse) -> Array:
     """Return coordinates with quaternions of the sign that they have in the other run: both are one rotation."""
     other = b[:, q].copy()
     if use.joint.quaternion:

@@ -161,7 +161,7 @@ class SymmetricFactor:
         >>> f.inverse()[0]
         {1: SX(-1), 0: SX(1)}
         """
-        found: dict[Any, Column] = {k: {} for k in self.order}
+        found: dict[object, Column] = {k: {} for k in self.order}
         for j in self.order:
             x = self.scaled(self.forward({j: ca.SX(1)}))
             for k in reversed(self.order):

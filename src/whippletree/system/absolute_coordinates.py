@@ -10,9 +10,9 @@ Bodies that are welded together are one.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.elements.joints import Free
 from whippletree.foundation.once import made_once
@@ -25,9 +25,9 @@ from whippletree.system.evaluator import ParameterValues
 from whippletree.system.formulation_decisions import tree_regular
 from whippletree.system.system import System
 
-__all__ = ["AbsoluteCoordinates", "absolute_coordinates"]
+__all__ = ["AbsoluteCoordinates"]
 
-Places = np.ndarray[Any, np.dtype[np.int64]]
+Places = npt.NDArray[np.int64]
 
 
 @user_facing
@@ -146,11 +146,6 @@ class AbsoluteCoordinates:
         s = self.joint_system
         found = [s.velocity(q, v, body, frame="body", parameters=parameters) for body in self.bodies]
         return np.concatenate([np.zeros((*q.shape[:-1], 0)), *found], axis=-1)
-
-
-def absolute_coordinates(system: System) -> AbsoluteCoordinates:
-    """Return the absolute coordinates of a system."""
-    return AbsoluteCoordinates(system)
 
 
 def _without(total: int, at: int, count: int) -> Places:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import AssemblyError
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import ClosureNumbers, Mask
 from whippletree.system.configuration_space import ConfigurationSpace
@@ -216,7 +216,7 @@ class Assembler:
         return q, float(np.abs(r).max(initial=0.0)) if np.isfinite(r).all() else np.inf
 
     def _search(
-        self, q: Array, step: Array, free: npt.NDArray[np.intp], size: float, where: Conditions
+        self, q: Array, step: Array, free: Indices, size: float, where: Conditions
     ) -> tuple[Array, Array, bool] | None:
         """Go along a step, less and less far until the residual falls; None if it does not.
 

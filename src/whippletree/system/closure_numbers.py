@@ -22,6 +22,7 @@ from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions import composite_body as composite
+from whippletree.foundation.arrays import Mask
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations
@@ -35,7 +36,6 @@ from whippletree.system.tolerances import DATA_ACCURACY, RANK, SINGULAR_OVER_ACC
 __all__ = ["AbsoluteMatrix", "ClosureNumbers", "ClosureRow", "Indices", "LoopTerms", "Mask"]
 
 Indices = npt.NDArray[np.int_]
-Mask = npt.NDArray[np.bool_]
 
 _DIRECTIONS = ("turn about x", "turn about y", "turn about z", "shift along x", "shift along y", "shift along z")
 

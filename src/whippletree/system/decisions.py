@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import TopologyError
 from whippletree.formulations.closures.partition import Choice
@@ -246,7 +245,7 @@ def _rows(numbers: ClosureNumbers, q: Array, where: Conditions) -> Array:
 
 def _scaled(C: Array, least: float) -> Array:
     """Return rows of unit length; those shorter than the share `least` of the longest stay next to nothing."""
-    size: npt.NDArray[np.float64] = np.sqrt(np.einsum("nij,nij->ni", C, C))
+    size: Array = np.sqrt(np.einsum("nij,nij->ni", C, C))
     size = np.maximum(size, least * size.max(axis=1, keepdims=True, initial=0.0))
     return np.asarray(C / np.where(size > 0, size, 1.0)[:, :, None])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,11 @@ from whippletree.errors import StateError
 from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import DONE
 from whippletree.kernels.kernel import Array
+from whippletree.model.element_registry import PlaceLike
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import truth
 from whippletree.system.derivative_columns import KINDS, DerivativeColumns, derivative_columns
-from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches, cache_key
+from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues, Wrenches, cache_key
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 from whippletree.system.functions import DIFFERENTIATED, FUNCTIONS, derivatives_name
 
@@ -184,7 +185,7 @@ class DerivativeCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        a: Any = None,
+        a: JointValues = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
@@ -227,8 +228,8 @@ class DerivativeCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        frame: Any = "",
-        a: Any = None,
+        frame: PlaceLike = "",
+        a: JointValues = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,

@@ -36,7 +36,8 @@ from whippletree.formulations.closures.minimal_derivatives import (
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
-from whippletree.formulations.recursions.inverse_dynamics_derivatives import AppliedDerivatives, Matrix, differentiate
+from whippletree.formulations.recursions.applied_derivatives import AppliedDerivatives
+from whippletree.formulations.recursions.inverse_dynamics_derivatives import Matrix, differentiate
 from whippletree.symbolic.sparse_factors import Column, SymmetricFactor, factor_symmetric, minimum_degree
 from whippletree.system import loop_equations
 from whippletree.system.derivative_columns import DerivativeColumns, derivative_columns

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
-from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues
+from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues
 from whippletree.system.example_systems import quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import as_array
 from whippletree.system.quantities import ElementForce, Powers
@@ -81,7 +80,7 @@ class ElementCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        a: Any = None,
+        a: JointValues = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
@@ -144,7 +143,7 @@ class ElementCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        a: Any = None,
+        a: JointValues = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,

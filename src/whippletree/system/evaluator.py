@@ -42,13 +42,13 @@ class CallOptions(NamedTuple):
     `joints` are those whose reactions are wanted, if not all.
     """
 
-    a: ArrayLike | Mapping[str, Any] | None = None
+    a: JointValues = None
     t: ArrayLike = 0.0
     z: ArrayLike | None = None
     wrenches: Wrenches | None = None
     parameters: ParameterValues = None
     formulation: str = AUTO
-    baumgarte: Any = None
+    baumgarte: tuple[float, float] | None = None
     check: bool = False
     joints: tuple[str, ...] = ()
 
@@ -86,7 +86,7 @@ class Evaluator:
         self.engine, self.inputs = engine, engine.inputs
         self.closed = engine.equations.closed
         self.cached: dict[str, Call] = {}
-        self._calls: dict[tuple[Any, ...], tuple[Call, bool, bool]] = {}
+        self._calls: dict[tuple[object, ...], tuple[Call, bool, bool]] = {}
 
     def __call__(
         self,
@@ -123,11 +123,11 @@ class Evaluator:
         self.cached.clear()
         self._calls.clear()
 
-    def prepare(self, function: str, options: CallOptions, frame: str = "") -> tuple[Call, tuple[Any, ...]]:
+    def prepare(self, function: str, options: CallOptions, frame: str = "") -> tuple[Call, tuple[object, ...]]:
         """Return the call of a function, which may be about a frame, and the values of its inputs beyond the state."""
         equations = self.engine.equations
         a, t, z, wrenches, parameters, formulation, baumgarte, check, joints = options
-        more: list[Any] = []
+        more: list[object] = []
         row = FUNCTIONS[function]
         reacts = row.of_elements and bool(equations.description.reaction_laws)
         if equations.prescribed and (row.dynamic or reacts):

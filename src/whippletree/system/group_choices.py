@@ -7,7 +7,6 @@ that are alike are traced once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import casadi as ca
 
@@ -67,7 +66,7 @@ class LoopGroups:
         """Return how each group is solved: the cheapest of its methods, by its operations."""
         if self.everything:
             return [self._choice(0, {})]
-        kinds: dict[Any, dict[str, int]] = {}
+        kinds: dict[object, dict[str, int]] = {}
         keys = [self._kind(g) for g in range(len(self.groups))]
         size = {key: len(self._scope(g).nodes) for g, key in enumerate(keys)}
         weigh = sum(size.values()) <= _PIECES
@@ -112,14 +111,14 @@ class LoopGroups:
         where = self.equations.node_tree().where
         return next(body.name for body in self.equations.description.bodies if where[body.name][0] == node)
 
-    def _kind(self, g: int) -> Any:
+    def _kind(self, g: int) -> object:
         """Return what the cost of a group with its branches depends on: which of its constants are plain, and where."""
         scope, group = self._scope(g), self.groups[g]
         place = {k: m for m, k in enumerate(scope.nodes)}
         node_constants, held = self.equations.node_tree().node_constants, self.closure_set.attachments
         beyond = [place[p] for k, p in enumerate(self.walk.parents) if p in place and k not in place]
         freedom: dict[int, int] = {}
-        described: list[Any] = []
+        described: list[object] = []
         for k in scope.nodes:
             constants, node = node_constants[k], self.walk.nodes[k]
             freedom |= {i: len(freedom) + n for n, i in enumerate(range(constants.v.start, constants.v.stop))}
@@ -133,7 +132,7 @@ class LoopGroups:
                     len(node.loads),
                 )
             )
-        closures: list[Any] = []
+        closures: list[object] = []
         row: dict[int, int] = {}
         start = 0
         for c, keep in enumerate(self.closure_set.keep):
@@ -152,12 +151,12 @@ class LoopGroups:
         return repr((scope.base < 0, described, beyond, closures, decided))
 
 
-def _entries(attachment: ClosureAttachment) -> Any:
+def _entries(attachment: ClosureAttachment) -> object:
     closure = attachment.closure
     return (closure.text, closure.entries()) if isinstance(closure, DeclaredClosure) else repr(closure)
 
 
-def _plain(numbers: object) -> Any:
+def _plain(numbers: object) -> object:
     """Return numbers with all that are neither zero nor one replaced by a mark: what they are costs nothing.
 
     >>> _plain((0.0, 2.5, (1.0, -1.0)))
@@ -170,14 +169,14 @@ def _plain(numbers: object) -> Any:
     return numbers if numbers in (0.0, 1.0, -1.0) else "x"
 
 
-def _scalar(x: Any) -> Any:
+def _scalar(x: ca.SX | ca.DM) -> object:
     """Return the number that an expression is, or its text."""
     return _plain(float(x)) if ca.SX(x).is_constant() else str(x)
 
 
 def merged(groups: Sequence[GroupChoice]) -> tuple[GroupChoice, ...]:
     """Return groups with those that are alike told once."""
-    found: dict[Any, GroupChoice] = {}
+    found: dict[object, GroupChoice] = {}
     for group in groups:
         key = group[2:7]
         found[key] = found[key]._replace(alike=found[key].alike + 1) if key in found else group

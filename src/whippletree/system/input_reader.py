@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from whippletree.elements.bodies.rigid import can_be
 from whippletree.errors import ModelError, StateError
+from whippletree.foundation.arrays import Mask
 from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import UNIT_TOLERANCE
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description
-from whippletree.model.names import quoted, suggestion
+from whippletree.model.names import listed, quoted, suggestion
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import dimensions_of, expressions, masked, shown
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["START", "Argument", "InputReader", "Mask", "as_array", "state_in_batch"]
 
-Mask = npt.NDArray[np.bool_]
-"""Which freedoms (nv) are meant."""
 
 START = 0.0
 """The time, unless one is given: calls know it by its identity, so that nothing has to be checked."""
@@ -136,7 +135,7 @@ class InputReader:
         if not isinstance(guess, Mapping):
             return guess, {}
         poses: dict[str, Array] = {}
-        joints: dict[Any, Any] = {}
+        joints: dict[object, object] = {}
         owners = {use.name for use in self.description.coordinate_owners}
         for key, value in guess.items():
             if isinstance(value, Placement):
@@ -216,15 +215,12 @@ class InputReader:
 
     # ------------------------------------------------------------------ names
 
-    def freedoms(self, names: Any, what: str) -> Mask:
+    def freedoms(self, names: object, what: str) -> Mask:
         """Return which freedoms (nv) are named: joints, or (joint, index) pairs."""
         mask = np.zeros(self.nv, dtype=bool)
         if names is None:
             return mask
-        try:
-            items = None if isinstance(names, str) else list(names)
-        except Exception:  # whatever it raises, it is no list
-            items = None
+        items = listed(names)
         if items is None:
             raise StateError(f"{what}= must list joints, or (joint, index) pairs, not {shown(names)}")
         for item in items:
@@ -268,7 +264,7 @@ class InputReader:
         names = [b.name for b in self.description.bodies] + [f.name for f in self.description.frames]
         return dict.fromkeys([*names, *self.description.moving_frames])
 
-    def wrenches(self, wrenches: object) -> dict[str, Any]:
+    def wrenches(self, wrenches: object) -> dict[str, ArrayLike]:
         """Return wrenches by the names of the places at which they act, in the order of the names."""
         if not isinstance(wrenches, Mapping):
             raise StateError("wrenches= must map bodies or frames to [moment; force]")
@@ -374,7 +370,7 @@ def state_in_batch(index: tuple[int, ...]) -> str:
     return f" in state {index[0] if len(index) == 1 else index}" if index else ""
 
 
-def as_array(value: object, argument: Argument) -> npt.NDArray[np.float64]:
+def as_array(value: object, argument: Argument) -> Array:
     """Return an argument as a contiguous float64 array whose last dimension has the right size.
 
     >>> as_array([1, 2], Argument("q", 2, str))
@@ -423,7 +419,7 @@ def _four_by_four(value: Any) -> bool:
         return False
 
 
-def _near_one(e: Array) -> npt.NDArray[np.bool_]:
+def _near_one(e: Array) -> Mask:
     """Tell which quaternions have unit length, by the very operations of `entry` and `batch`: all must agree."""
     total: Any = -1.0
     with np.errstate(all="ignore"):

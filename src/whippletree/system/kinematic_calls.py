@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -208,7 +207,7 @@ class KinematicCalls:
     def _jacobian_by_wrenches(self, q: ArrayLike, name: str, parameters: ParameterValues, out: Array | None) -> Array:
         """Return a large model's Jacobian row by row: J^T w for the six unit wrenches."""
         q = self._inputs.configurations(q)
-        given: tuple[Any, ...] = (q[..., None, :], np.eye(6))
+        given: tuple[object, ...] = (q[..., None, :], np.eye(6))
         more = self._inputs.parameters(parameters)
         if more is not None:
             values = self._inputs.parameter_array(more)
@@ -220,7 +219,7 @@ class KinematicCalls:
         result[...] = 0.0
         return result
 
-    def _axes(self, q: ArrayLike, name: Any, frame: str, parameters: ParameterValues) -> Array | None:
+    def _axes(self, q: ArrayLike, name: object, frame: str, parameters: ParameterValues) -> Array | None:
         """Return the axes in which a result is asked for, None for those of the ground.
 
         They are found before the result, which may be written over q.

@@ -435,7 +435,7 @@ class LoopCalls:
         options: CallOptions,
         out: Array | None,
         threads: int | None,
-        uncontrolled: Callable[[Array, list[tuple[str, int]], CallOptions], str],
+        uncontrolled: Callable[[Array, list[tuple[str, int]], float, ParameterValues], str],
     ) -> Array:
         """Return the efforts of some joints that make the mechanism move as given: E^T tau = E^T tau_tree."""
         inputs, t, parameters = self._inputs, options.t, options.parameters
@@ -456,11 +456,12 @@ class LoopCalls:
         if left.max(initial=0.0) > 1e-8 * max(scale, 1e-300):
             at = np.unravel_index(int(left.argmax()), left.shape)[:-1]
             one_q = np.broadcast_to(q, (*left.shape[:-1], q.shape[-1]))[at]
+            one_t = float(np.broadcast_to(np.asarray(t, dtype=np.float64), (*left.shape[:-1], 1))[at][0])
             freedoms = [(self._states.joint_of(int(i)), int(i)) for i in np.flatnonzero(acting)]
             named = [(joint, i - self._states.v_slice(joint).start) for joint, i in freedoms]
             raise DynamicsError(
                 f"these {len(named)} actuated freedoms cannot make this motion{state_in_batch(tuple(map(int, at)))}: "
-                f"{uncontrolled(one_q, named, options)}"
+                f"{uncontrolled(one_q, named, one_t, parameters)}"
             )
         shape = (*efforts.shape[:-1], self.nv)
         result = np.empty(shape) if out is None else checked_out(out, shape)

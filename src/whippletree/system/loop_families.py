@@ -137,7 +137,7 @@ def loop_families(attachments: ClosureAttachments, node_tree: NodeTree) -> LoopF
         cut.turn is not None for cut in attachments.cuts
     ):
         return None
-    groups: dict[Any, list[tuple[int, LoopPath]]] = {}
+    groups: dict[object, list[tuple[int, LoopPath]]] = {}
     for c, cut in enumerate(attachments.cuts):
         path = loop_path(cut, node_tree)
         joints = tuple(joint_kind(node_tree.node_constants[k].joint) for k in path.nodes)

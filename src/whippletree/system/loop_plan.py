@@ -51,9 +51,9 @@ class OnDemand:
     and is added by what chooses formulations.
     """
 
-    def __init__(self, finders: Mapping[str, Callable[[LoopPlan], Any]]) -> None:
+    def __init__(self, finders: Mapping[str, Callable[[LoopPlan], object]]) -> None:
         self.finders = dict(finders)
-        self.found: dict[str, Any] = {}
+        self.found: dict[str, object] = {}
 
     def get(self, name: str, plan: LoopPlan) -> Any:
         """Return a decision by its name."""
@@ -179,7 +179,7 @@ class LoopPlan:
         return repr([self.keep, self.choice, self.lengths, self.slack, self.made_at.tolist()])
 
     @made_once
-    def _identity(self) -> tuple[Any, ...]:
+    def _identity(self) -> tuple[object, ...]:
         t, parameters = self.where
         numbers = (self.q.tobytes(), t, parameters.tobytes(), repr(self.lengths), self.slack)
         return self.keep, self.choice, numbers, self.rank, self.dependent, repr(self.imposed)

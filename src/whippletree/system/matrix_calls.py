@@ -176,5 +176,15 @@ class Matrices(Mapping[str, NamedMatrix]):
 
 
 def matrices(system: System, q: object, *, t: float = 0.0, parameters: ParameterValues = None) -> Matrices:
-    """Return the papers' matrices of a system at a configuration, or at many."""
+    """Return the papers' matrices by name, at a configuration or a batch of them: B, R, D*, C, E and G.
+
+    They say how bodies follow joints (B, and R for reference points), what cut joints and closures hold (D* on the
+    bodies, C on the joints), which motions that leaves (E), and how the articulated-body recursion weighs its
+    joints (G). Rows and columns have names. `function("B")` and so on are the same as CasADi functions.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> s = four_bar()
+    >>> s.matrices(s.q0)["C"].rows
+    ('"C": force along x', '"C": force along z')
+    """
     return Matrices(system, q, t, parameters)

@@ -31,7 +31,8 @@ from whippletree.formulations.closures.element_derivatives import (
 from whippletree.formulations.closures.loop_solution import stacked_rows
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
-from whippletree.formulations.recursions.inverse_dynamics_derivatives import AppliedDerivatives, Matrix, differentiate
+from whippletree.formulations.recursions.applied_derivatives import AppliedDerivatives
+from whippletree.formulations.recursions.inverse_dynamics_derivatives import Matrix, differentiate
 from whippletree.system.output_derivatives import by_displacements
 from whippletree.system.tree_equations import element_rates, inverse_dynamics
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -23,7 +23,7 @@ import numpy as np
 from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.kernels.tape import read_tape
-from whippletree.model.description import Description, Parameter
+from whippletree.model.description import Description, JointUse, Parameter
 from whippletree.model.parts import IndependentPart, independent_parts, numbered
 from whippletree.programs.loop_program import ItemLoop, LoopProgram, MemoryRef, Segment, StepFunction
 from whippletree.spatial.scalars import Scalar
@@ -118,7 +118,7 @@ def part_families(eq: Equations) -> tuple[PartFamily, ...]:
     parts = independent_parts(description)
     if len(parts) < 2 or not _complete(description, parts) or plan.massless_motion():
         return ()
-    families: dict[Any, list[PartMember]] = {}
+    families: dict[tuple[object, PartPlan, object], list[PartMember]] = {}
     state = {use.name: k for k, use in enumerate(description.states)}
     for part, own in zip(parts, _part_plans(eq, parts), strict=True):
         alone = numbered(description, part)
@@ -143,9 +143,9 @@ def _complete(description: Description, parts: Sequence[IndependentPart]) -> boo
     return set(moving) <= {name for part in parts for name in part.joints}
 
 
-def _fixed_numbers(description: Description) -> tuple[Any, ...]:
+def _fixed_numbers(description: Description) -> tuple[object, ...]:
     """Return what has to be alike while a part is traced: rotations, constants of joints, and what is open."""
-    found: list[Any] = []
+    found: list[object] = []
     for use in description.joints:
         found += [use.joint.constants(), use.on_parent.rotation, use.on_child.rotation]
     sides = [use.sides for use in description.closures] + [use.sides for use in description.forces]
@@ -296,7 +296,7 @@ def _part_equations(eq: Equations, family: PartFamily, description: Description,
     return part.planned(replace(loop_plan, lengths=replace(lengths, closures=closures)))
 
 
-def _named(uses: Sequence[Any], values: Sequence[float]) -> dict[str, float]:
+def _named(uses: Sequence[JointUse], values: Sequence[float]) -> dict[str, float]:
     return {use.name: value for use, value in zip(uses, values, strict=True)}
 
 

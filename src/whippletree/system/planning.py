@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from whippletree.errors import StateError
 from whippletree.model.description import GROUND, Description
+from whippletree.model.names import listed
 from whippletree.spatial.scalars import shown
 from whippletree.topology import Plan, make_plan
 
 __all__ = ["plan_of"]
 
 
-def plan_of(description: Description, cut: Any = None) -> Plan:
+def plan_of(description: Description, cut: object = None) -> Plan:
     """Return the plan of a mechanism; `cut` lists joints at which loops must be cut."""
     names = [use.name for use in description.joints]
     on = description.body_of
@@ -31,13 +32,10 @@ def plan_of(description: Description, cut: Any = None) -> Plan:
         )
         for use in description.closures
     ]
-    try:
-        listed = None if isinstance(cut, str) else [] if cut is None else list(cut)
-    except Exception:  # whatever it raises, it is no list
-        listed = None
-    if listed is None:
+    cuts = [] if cut is None else listed(cut)
+    if cuts is None:
         raise StateError(f"cut= must list the joints to be cut, not {shown(cut)}")
-    insisted = [joint if isinstance(joint, str) else str(getattr(joint, "name", shown(joint))) for joint in listed]
+    insisted = [joint if isinstance(joint, str) else str(getattr(joint, "name", shown(joint))) for joint in cuts]
     return make_plan([body.name for body in description.bodies], edges, closures=closures, cut=insisted, own=own)
 
 

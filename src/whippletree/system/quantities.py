@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import StateError
+from whippletree.foundation.arrays import Mask
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import shown
 
@@ -110,7 +110,7 @@ class Reaction:
     """
 
     wrench: Array
-    unique: npt.NDArray[np.bool_]
+    unique: Mask
 
     @property
     def moment(self) -> Array:
@@ -131,7 +131,7 @@ class Reactions(Mapping[str, Reaction]):
     [0.0, 0.0, 0.0]
     """
 
-    def __init__(self, names: tuple[str, ...], wrenches: Array, unique: npt.NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, names: tuple[str, ...], wrenches: Array, unique: Mask | None = None) -> None:
         self._names, self.wrenches = names, wrenches
         self.unique = np.ones(wrenches.shape, dtype=bool) if unique is None else unique
         self._index = {name: i for i, name in enumerate(names)}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from whippletree.foundation.arrays import Indices, Mask
 from whippletree.kernels.kernel import Array
 from whippletree.system.tolerances import EQUALLY_FAR, FAINT_ROW, PIVOT_SHARE, RANK, ROUNDING
 
@@ -31,11 +31,11 @@ __all__ = [
 class RowBlock(NamedTuple):
     """Rows and columns of a matrix that have nothing to do with the others."""
 
-    rows: npt.NDArray[np.intp]
-    columns: npt.NDArray[np.intp]
+    rows: Indices
+    columns: Indices
 
 
-def connected_blocks(pattern: npt.NDArray[np.bool_]) -> tuple[RowBlock, ...]:
+def connected_blocks(pattern: Mask) -> tuple[RowBlock, ...]:
     """Return the rows that share columns, directly or by way of others, with their columns; empty rows are in none.
 
     >>> [block.rows.tolist() for block in connected_blocks(np.array([[1, 0, 0], [0, 1, 1], [1, 0, 0]], dtype=bool))]
@@ -46,8 +46,8 @@ def connected_blocks(pattern: npt.NDArray[np.bool_]) -> tuple[RowBlock, ...]:
     while left:
         columns = pattern[left[0]]
         while True:
-            rows: npt.NDArray[np.bool_] = np.asarray(pattern[:, columns].any(axis=1))
-            wider: npt.NDArray[np.bool_] = np.asarray(pattern[rows].any(axis=0))
+            rows: Mask = np.asarray(pattern[:, columns].any(axis=1))
+            wider: Mask = np.asarray(pattern[rows].any(axis=0))
             if (wider == columns).all():
                 break
             columns = wider
@@ -80,9 +80,7 @@ def smallest_share(A: Array, blocks: Sequence[RowBlock], ranks: Sequence[int]) -
     return min(shares)
 
 
-def least_norm(
-    A: Array, right: Array, blocks: Sequence[RowBlock], free: npt.NDArray[np.bool_], smallest: float
-) -> Array:
+def least_norm(A: Array, right: Array, blocks: Sequence[RowBlock], free: Mask, smallest: float) -> Array:
     """Return the x of least norm, and zero where it is not `free`, with A x nearest to the right-hand side.
 
     Singular values below the share `smallest` of their block's largest are left out.
@@ -178,7 +176,7 @@ def choose_columns(A: Array, count: int, first: Sequence[int] = ()) -> list[int]
     return choose_rows(A.swapaxes(-1, -2), count, first)
 
 
-def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = PIVOT_SHARE) -> list[tuple[int, int]]:
+def choose_pivots(A: Array, pattern: Mask, *, share: float = PIVOT_SHARE) -> list[tuple[int, int]]:
     """Return pivots (row, column) of a square matrix, in their order of elimination.
 
     Of the entries that are at least `share` of the largest in their row, the next pivot is the one that fills in
@@ -192,7 +190,7 @@ def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = PI
     [(1, 0), (0, 1)]
     """
     of_row = np.moveaxis(A, 0, -1) if A.ndim == 3 else A
-    rows: dict[int, dict[int, Any]] = {
+    rows: dict[int, dict[int, int | float]] = {
         i: {int(j): of_row[i, j] if A.ndim == 3 else float(A[i, j]) for j in np.flatnonzero(pattern[i])}
         for i in range(A.shape[-2])
     }
@@ -255,7 +253,7 @@ def pivots_met(A: Array, pivots: Sequence[tuple[int, int]]) -> Array:
     return met
 
 
-def _shares(row: dict[int, Any]) -> dict[int, float]:
+def _shares(row: dict[int, int | float]) -> dict[int, float]:
     """Return the size of each entry as a share of the largest in its row, in the matrix where that is least.
 
     An entry that has another sign in another matrix counts as zero.
@@ -272,7 +270,7 @@ def _shares(row: dict[int, Any]) -> dict[int, float]:
 
 def _next_pivot(shares: dict[int, dict[int, float]], users: dict[int, set[int]], share: float) -> tuple[int, int]:
     """Return the entry that fills in least of those that are large enough, or else the largest."""
-    best: tuple[Any, ...] | None = None
+    best: tuple[float, ...] | None = None
     for i, row in shares.items():
         for j, value in row.items():
             if value >= share:

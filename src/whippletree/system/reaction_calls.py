@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,10 @@ from whippletree.errors import DynamicsError, ModelError, StateError
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
+from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.spatial.scalars import truth
 from whippletree.system.equations import formulation_name
-from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
+from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 from whippletree.system.loop_calls import LoopCalls
 from whippletree.system.quantities import Reactions
@@ -38,18 +39,18 @@ class ReactionCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        a: Any = None,
+        a: JointValues = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
         parameters: ParameterValues = None,
         formulation: str = "auto",
-        baumgarte: Any = None,
+        baumgarte: tuple[float, float] | None = None,
         check: bool = True,
-        frame: Any = GROUND,
-        joints: Any = None,
+        frame: PlaceLike = GROUND,
+        joints: Sequence[JointLike] | None = None,
         threads: int | None = None,
-        **choice: Any,
+        **choice: object,
     ) -> Reactions:
         """Return the wrench that every joint transmits to its described child, by joint name.
 
@@ -170,7 +171,9 @@ class ReactionCalls:
         least = flat - basis @ (np.swapaxes(basis, -1, -2) @ flat)
         return least.reshape(shape) / weight, basis.reshape(*shape, Z.shape[-1])
 
-    def _self_stresses(self, q: ArrayLike, t: Any, parameters: ParameterValues, joints: tuple[str, ...] = ()) -> Array:
+    def _self_stresses(
+        self, q: ArrayLike, t: ArrayLike, parameters: ParameterValues, joints: tuple[str, ...] = ()
+    ) -> Array:
         """Return the reactions that balance by themselves (..., n_joints, 6, k), of some joints or of all."""
         try:
             return self._evaluate("self_stresses", (q,), CallOptions(t=t, parameters=parameters, joints=joints))
@@ -190,14 +193,14 @@ class ReactionCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        a: Any = None,
+        a: JointValues = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
         parameters: ParameterValues = None,
         formulation: str = "auto",
         check: bool = True,
-        **choice: Any,
+        **choice: object,
     ) -> dict[str, Array]:
         """Return the multipliers of every described closure by name: a rod's force, a coupling's effort.
 

@@ -9,11 +9,11 @@ from typing import TypeVar, overload
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.rolled.node_kinds import joint_kind
+from whippletree.foundation.arrays import Mask
 from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.elimination import Elimination, eliminate
@@ -80,9 +80,7 @@ def scaled_blocks(numbers: ClosureNumbers, q: Array) -> list[Block]:
     ]
 
 
-def sparse_newton_step(
-    numbers: ClosureNumbers, q: Array, r: Array, held: npt.NDArray[np.bool_], smallest: float
-) -> Array:
+def sparse_newton_step(numbers: ClosureNumbers, q: Array, r: Array, held: Mask, smallest: float) -> Array:
     """Return a Newton step (nv, scaled) toward closed loops: `held` freedoms and those without a pivot stay."""
     found = eliminate(
         scaled_blocks(numbers, q), -r, leave=np.flatnonzero(held).tolist(), smallest=max(smallest, ELIMINATED)

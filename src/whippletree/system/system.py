@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -14,6 +13,7 @@ from whippletree.formulations.methods.registry import formulation_name
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
+from whippletree.foundation.verbs import Verb, imported
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
 from whippletree.spatial.scalars import shown, truth
@@ -21,7 +21,7 @@ from whippletree.system.calls import Delegated
 from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.element_calls import ElementCalls
 from whippletree.system.engine import Engine
-from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
+from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum, quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.fast_path import arguments_of, fast_path
 from whippletree.system.kinematic_calls import KinematicCalls
@@ -33,20 +33,25 @@ from whippletree.system.state_space import StateSpace
 from whippletree.system.system_kernels import SystemKernels
 from whippletree.system.tolerances import COARSEST_DATA, DATA_ACCURACY
 from whippletree.topology import Plan
-from whippletree.verbs import verb
 
 if TYPE_CHECKING:
-    from whippletree.equilibria import EigenvalueBranches, Equilibrium, EquilibriumPath
-    from whippletree.kinematics import Actuation, Assemblies, JointSweep, PoseSolutions, Workspace
-    from whippletree.linear import LinearModel
+    import whippletree.equilibria.eigenvalue_branches
+    import whippletree.equilibria.equilibrium_paths
+    import whippletree.kinematics.actuation
+    import whippletree.kinematics.batch_assembly
+    import whippletree.kinematics.inverse_kinematics
+    import whippletree.kinematics.joint_sweeps
+    import whippletree.kinematics.workspaces
+    import whippletree.linear
+    import whippletree.realtime
+    import whippletree.studies
+    import whippletree.system.matrix_calls
+    import whippletree.viewer
+    from whippletree.equilibria.equilibrium import equilibrium as find_equilibrium
     from whippletree.natural import NaturalCoordinates
-    from whippletree.realtime import RealtimeStepper
-    from whippletree.results import Trajectory
     from whippletree.system.absolute_coordinates import AbsoluteCoordinates
     from whippletree.system.formulation_choice import FormulationChoice
-    from whippletree.system.matrix_calls import Matrices
     from whippletree.system.mobility import Mobility
-    from whippletree.viewer import LiveView, SceneView
 
 __all__ = ["BuildOptions", "System"]
 
@@ -129,7 +134,7 @@ class System:
         other._use(self._engine.planned(plan))
         return other
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.description, {**self.build_options, "guess": self._q0, "hold": None})
 
     def __repr__(self) -> str:
@@ -210,17 +215,17 @@ class System:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        a: Any = None,
+        a: JointValues = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
         parameters: ParameterValues = None,
         formulation: str = "auto",
-        baumgarte: Any = None,
+        baumgarte: tuple[float, float] | None = None,
         check: bool = True,
         out: Array | None = None,
         threads: int | None = None,
-        **choice: Any,
+        **choice: object,
     ) -> Array:
         """Return the accelerations (nv) under joint efforts `tau`, wrenches at frames, and the described forces.
 
@@ -242,7 +247,7 @@ class System:
 
     @arguments_of(forward_dynamics)
     def driving_forces(
-        self, *state: Any, out: Array | None = None, threads: int | None = None, **options: Any
+        self, *state: object, out: Array | None = None, threads: int | None = None, **options: Any
     ) -> Array:
         """Return the efforts (nv): `tau` at free joints, and what prescribed hinges need for their acceleration `a`.
 
@@ -288,12 +293,9 @@ class System:
             return self._loops.actuator_efforts(q, v, a, actuators, options, out, threads, self._uncontrolled)
         return self._evaluate("inverse_dynamics", (q, v, a), options, out, threads)
 
-    def _uncontrolled(self, q: Array, acting: list[tuple[str, int]], options: CallOptions) -> str:
+    def _uncontrolled(self, q: Array, acting: list[tuple[str, int]], t: float, parameters: ParameterValues) -> str:
         """Say which motion some actuated freedoms do not control at a configuration."""
-        found: Actuation = verb("System.actuation")(
-            self, q, actuators=acting, t=options.t, parameters=options.parameters
-        )
-        return found.words
+        return self.actuation(q, actuators=acting, t=t, parameters=parameters).words
 
     @fast_path
     def bias_force(
@@ -342,156 +344,38 @@ class System:
     derivatives_of = Delegated("_derivatives", DerivativeCalls.derivatives_of)
     minimal_coordinates = Delegated("_derivatives", DerivativeCalls.minimal_coordinates)
 
-    # ------------------------------------------------------------------ motion
+    # ------------------------------------------------------------------ the work of other rooms
 
-    def simulate(self, duration: float, **options: object) -> Trajectory:
-        """Simulate for a duration in seconds and return the `Trajectory`, with a certificate.
-
-        Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default),
-        `start="equilibrium"` (at rest, or with `v` by joint in steady motion), `tau` (constant joint efforts),
-        `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and "semi_implicit_euler", and for stiff
-        springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`), `coordinates="absolute"`,
-        `tolerance`, `max_step` (the longest step, if the method chooses), `verify` (run again by another method, and
-        compare), `formulation`, `baumgarte` (loops held by terms instead of being closed),
-        `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
-        efforts, and its `period`; `on_event`, a function that is called at events; `checkpoint`, a file from which
-        `whippletree.resume` goes on, and `checkpoint_every` so many seconds. See `whippletree.studies`.
-
-        >>> run = pendulum().simulate(1.0, every=0.25)
-        >>> len(run), run.certificate.ok
-        (5, True)
-        """
-        trajectory: Trajectory = verb("System.simulate")(self, duration, **options)
-        return trajectory
-
-    def equilibrium(
-        self,
-        guess: object = None,
-        *,
-        hold: object = None,
-        tau: object = None,
-        parameters: ParameterValues = None,
-        speeds: object = None,
-        unknowns: Sequence[object] = (),
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        nearest: bool = False,
-        starts: int = 0,
-        seed: int = 0,
-    ) -> Equilibrium:
-        """Return where the mechanism stays at rest, or moves steadily, under efforts `tau` and all described forces.
-
-        The search starts from a guess (as `assemble` takes it; `q0` unless given) and goes downhill, to a stable
-        equilibrium if forces have a potential; with `nearest=True` it goes to the next equilibrium, stable or not.
-        Joints in `hold` stay where the guess has them, and what they need comes out. With `speeds` by joint, these
-        turn or move steadily, and the forces must not depend on how far they have come. `unknowns` are numbers to be
-        found, parameters or "joint.effort", as many as there are held freedoms: the preload for a given ride height.
-        `starts` searches from so many random configurations too, for other equilibria. If there is none,
-        `EquilibriumError` says what cannot be balanced.
-
-        >>> pendulum().equilibrium().q.round(6)
-        array([1.570796])
-        """
-        found: Equilibrium = verb("System.equilibrium")(
-            self,
-            guess,
-            hold=hold,
-            tau=tau,
-            parameters=parameters,
-            speeds=speeds,
-            unknowns=unknowns,
-            t=t,
-            z=z,
-            nearest=nearest,
-            starts=starts,
-            seed=seed,
-        )
-        return found
-
-    def equilibrium_path(
-        self, parameter: object, values: object, *, guess: object = None, nearest: bool = False, **load: object
-    ) -> EquilibriumPath:
-        """Return the equilibria over a parameter, "joint.effort" or "joint.speed", each with its stability.
-
-        The path begins at the first of the `values` and is followed, around turning points (snap-through), until it
-        reaches the last one or leaves their range; it has points at all values on the way. `load` are `hold`, `tau`,
-        `parameters`, `speeds`, `t` and `z` as for `equilibrium`.
-
-        >>> path = pendulum().equilibrium_path("hinge.effort", [0.0, -5.0])
-        >>> path.coordinate("hinge")[[0, -1]].round(4)
-        array([1.5708, 1.036 ])
-        """
-        found: EquilibriumPath = verb("System.equilibrium_path")(
-            self, parameter, values, guess=guess, nearest=nearest, **load
-        )
-        return found
-
-    def eigenvalues_over(
-        self, parameter: object, values: object, *, guess: object = None, nearest: bool = True, **load: object
-    ) -> EigenvalueBranches:
-        """Return the eigenvalues about equilibria over a parameter, "joint.effort" or "joint.speed" (root locus).
-
-        At each of the `values` the equilibrium next to the one before is found, and the mechanism linearised there;
-        the first one is next to the guess, or a stable one with `nearest=False`. `load` are `tau`, `parameters`,
-        `speeds`, `t` and `z` as for `equilibrium`. `.changes` are the values at which stability changes.
-
-        >>> pendulum().eigenvalues_over("hinge.effort", [0.0, -5.0], guess=[1.5]).eigenvalues.imag.round(4)
-        array([[ 3.836 , -3.836 ],
-               [ 3.5581, -3.5581]])
-        """
-        found: EigenvalueBranches = verb("System.eigenvalues_over")(
-            self, parameter, values, guess=guess, nearest=nearest, **load
-        )
-        return found
-
-    def linearize(
-        self,
-        q: object = None,
-        v: object = None,
-        tau: object = None,
-        *,
-        a: object = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        parameters: ParameterValues = None,
-        inputs: Sequence[object] = (),
-        outputs: Sequence[object] = (),
-    ) -> LinearModel:
-        """Return the linear model about a state: x' = A x + B u + offset, y = C x + D u, in minimal coordinates.
-
-        The state is `q0` at rest unless given. Inputs are joints (their efforts), parameters, "joint.acceleration" of
-        prescribed joints, and drives: "motor.acceleration", by which the drive's position and rate become states, or
-        "motor.effort". Outputs are joints (coordinates), bodies and frames (positions), states of elements, and words
-        about them such as "hinge.velocity" or "tip.rotation". See `whippletree.linear`.
-
-        >>> pendulum().linearize([np.pi / 2]).modes().frequencies.round(6)
-        array([0.610521])
-        """
-        model: LinearModel = verb("System.linearize")(
-            self, q, v, tau, a=a, t=t, z=z, parameters=parameters, inputs=inputs, outputs=outputs
-        )
-        return model
-
-    # ------------------------------------------------------------------ pictures
-
-    def show(self, q: object = None, path: object = None, **options: object) -> SceneView:
-        """Show a configuration (nq) or by joint, `q0` unless given: in a notebook, a browser, or written to a path.
-
-        Several configurations (n, nq) are shown one after the other. `path` ends in .html, .png, .gif or .glb. Options:
-        `mode`, one of the modes of `linearize(q).modes()`, which is shown as an oscillation about q; `paths`, bodies
-        and frames whose path is drawn; `parameters`, `title`; `opened=False`, to open no browser. See docs/viewer.md.
-        """
-        view: SceneView = verb("System.show")(self, q, path, **options)
-        return view
-
-    def view(self, q: object = None, *, parameters: ParameterValues = None, opened: bool = True) -> LiveView:
-        """Show the mechanism on a live page, with sliders for joint coordinates and parameters; loops stay closed.
-
-        The page is served on this machine only, at the `url` of the `LiveView`, until its `close`, or the end of a
-        `with` block; `.q` is where the sliders have brought it, and `.show(q)` shows another configuration.
-        """
-        view: LiveView = verb("System.view")(self, q, parameters=parameters, opened=opened)
-        return view
+    if TYPE_CHECKING:
+        simulate = whippletree.studies.simulate
+        realtime = whippletree.realtime.realtime
+        equilibrium = find_equilibrium
+        equilibrium_path = whippletree.equilibria.equilibrium_paths.equilibrium_path
+        eigenvalues_over = whippletree.equilibria.eigenvalue_branches.eigenvalues_over
+        linearize = whippletree.linear.linearize
+        assemble_batch = whippletree.kinematics.batch_assembly.assemble_batch
+        inverse_kinematics = whippletree.kinematics.inverse_kinematics.inverse_kinematics
+        actuation = whippletree.kinematics.actuation.actuation
+        sweep_joint = whippletree.kinematics.joint_sweeps.sweep_joint
+        workspace = whippletree.kinematics.workspaces.workspace
+        matrices = whippletree.system.matrix_calls.matrices
+        show = whippletree.viewer.show
+        view = whippletree.viewer.view
+    else:
+        simulate = Verb("whippletree.studies", "simulate")
+        realtime = Verb("whippletree.realtime", "realtime")
+        equilibrium = Verb("whippletree.equilibria.equilibrium", "equilibrium")
+        equilibrium_path = Verb("whippletree.equilibria.equilibrium_paths", "equilibrium_path")
+        eigenvalues_over = Verb("whippletree.equilibria.eigenvalue_branches", "eigenvalues_over")
+        linearize = Verb("whippletree.linear", "linearize")
+        assemble_batch = Verb("whippletree.kinematics.batch_assembly", "assemble_batch")
+        inverse_kinematics = Verb("whippletree.kinematics.inverse_kinematics", "inverse_kinematics")
+        actuation = Verb("whippletree.kinematics.actuation", "actuation")
+        sweep_joint = Verb("whippletree.kinematics.joint_sweeps", "sweep_joint")
+        workspace = Verb("whippletree.kinematics.workspaces", "workspace")
+        matrices = Verb("whippletree.system.matrix_calls", "matrices")
+        show = Verb("whippletree.viewer", "show")
+        view = Verb("whippletree.viewer", "view")
 
     # ------------------------------------------------------------------ kinematics
 
@@ -534,97 +418,7 @@ class System:
             return self.assemble_batch(guess, hold=hold, t=t, parameters=parameters).q
         return self._loops.assemble(guess, hold=hold, t=t, parameters=parameters)
 
-    def assemble_batch(self, guesses: object, **options: object) -> Assemblies:
-        """Close the loops of many configurations in one call, in machine code, and tell which could not be closed.
-
-        `guesses` are configurations (n, nq), or coordinates (n) by joint. Options: `hold`, joints that stay where their
-        guess is; `restart=False`, to give a configuration up if it cannot be closed straight from its guess, instead of
-        trying other starts as `assemble` does; `t`, `parameters`, `threads`. Answers are those of `assemble`, one by
-        one. See `whippletree.kinematics`.
-
-        >>> found = four_bar().assemble_batch({"A": [0.5, 1.2]}, hold=["A"])
-        >>> found.closed, found.q.shape
-        (array([ True,  True]), (2, 4))
-        """
-        found: Assemblies = verb("System.assemble_batch")(self, guesses, **options)
-        return found
-
-    def inverse_kinematics(self, targets: Mapping[str, object], **options: object) -> PoseSolutions:
-        """Return configurations that bring frames to poses (4 x 4) or positions (3) in the ground frame, loops closed.
-
-        `targets` gives one pose or position for each frame, or many, (n, 4, 4) or (n, 3). Options: `guess`, where to
-        start from (`q0` by default), and of all solutions the nearest to it is looked for; `hold`, joints that stay;
-        `weights`, by frame a number or six, for turns about and shifts along x, y, z of the ground (zero: free);
-        `limits=False`, to go beyond the described limits of joints; `restart=False`, not to try other starts; `t`,
-        `parameters`, `threads`. What is out of reach is approached as nearly as possible, and a warning tells by how
-        much it is missed. See `whippletree.kinematics`.
-
-        >>> s = four_bar()
-        >>> found = s.inverse_kinematics({"coupler": s.pose(s.assemble({"A": 0.8}), "coupler")})
-        >>> bool(found.reached), bool(abs(found.q[0] - 0.8) < 1e-8)
-        (True, True)
-        """
-        found: PoseSolutions = verb("System.inverse_kinematics")(self, targets, **options)
-        return found
-
-    def actuation(
-        self, q: ArrayLike, *, actuators: object, t: float = 0.0, parameters: ParameterValues = None
-    ) -> Actuation:
-        """Return what actuated joints control at a closed configuration, and how far that is from a singular position.
-
-        `actuators` lists joints, or (joint, index) pairs. The answer tells in words which motion goes on with all of
-        them held, if there is one; see `whippletree.kinematics`.
-
-        >>> s = four_bar()
-        >>> s.actuation(s.q0, actuators=["A"]).rank
-        1
-        """
-        found: Actuation = verb("System.actuation")(self, q, actuators=actuators, t=t, parameters=parameters)
-        return found
-
-    def sweep_joint(self, joint: object, values: ArrayLike, **options: object) -> JointSweep:
-        """Move a joint, or a (joint, index), through values in radians or metres, and return what all else does.
-
-        The mechanism is followed from where it is, both ways from the value that is next to that, always on its branch;
-        where the input can go no further, an `AssemblyWarning` tells why. Options: `start`, a configuration or guess to
-        follow from (`q0` by default); `hold`, joints that rest; `t`, `parameters`. The `JointSweep` has configurations,
-        poses, velocity ratios, transmission angles, conditioning, singular positions, tables and plots.
-
-        >>> sweep = four_bar().sweep_joint("A", np.linspace(0.5, 1.5, 11))
-        >>> sweep.q.shape, sweep.position("coupler").shape, sweep.ratio("D").shape
-        ((11, 4), (11, 3), (11,))
-        """
-        found: JointSweep = verb("System.sweep_joint")(self, joint, values, **options)
-        return found
-
-    def workspace(self, frame: object, inputs: Mapping[Any, ArrayLike] | None = None, **options: object) -> Workspace:
-        """Map where a frame can get: over a grid of `inputs`, joints with the values they take, or of `poses`.
-
-        `poses=` is a grid of poses (..., 4, 4) or positions (..., 3) of the frame. The whole map is of the branch that
-        `start` is on (`q0` by default). Options: `actuators`, whose conditioning is wanted (the inputs by default);
-        `hold`, `limits=False`, `t`, `parameters` as for `inverse_kinematics`. See `whippletree.kinematics`.
-
-        >>> four_bar().workspace("coupler", {"A": np.linspace(0.5, 1.5, 11)}).points.shape
-        (11, 3)
-        """
-        found: Workspace = verb("System.workspace")(self, frame, inputs, **options)
-        return found
-
     # ------------------------------------------------------------------ other coordinates
-
-    def matrices(self, q: object, *, t: float = 0.0, parameters: ParameterValues = None) -> Matrices:
-        """Return the papers' matrices by name, at a configuration or a batch of them: B, R, D*, C, E and G.
-
-        They say how bodies follow joints (B, and R for reference points), what cut joints and closures hold (D* on the
-        bodies, C on the joints), which motions that leaves (E), and how the articulated-body recursion weighs its
-        joints (G). Rows and columns have names. `function("B")` and so on are the same as CasADi functions.
-
-        >>> s = four_bar()
-        >>> s.matrices(s.q0)["C"].rows
-        ('"C": force along x', '"C": force along z')
-        """
-        found: Matrices = verb("System.matrices")(self, q, t=t, parameters=parameters)
-        return found
 
     @made_once
     def natural(self) -> NaturalCoordinates:
@@ -633,7 +427,7 @@ class System:
         >>> four_bar().natural.n_coordinates
         15
         """
-        found: NaturalCoordinates = verb("System.natural")(self)
+        found: NaturalCoordinates = imported("whippletree.natural", "NaturalCoordinates")(self)
         return found
 
     @made_once
@@ -643,23 +437,7 @@ class System:
         >>> four_bar().absolute.n_coordinates
         21
         """
-        found: AbsoluteCoordinates = verb("System.absolute")(self)
-        return found
-
-    def realtime(self, **options: object) -> RealtimeStepper:
-        """Return a stepper for real time: steps of fixed length, each with the same operations and no allocation.
-
-        Options: `step` (1e-3 s); `method`: "semi_implicit", "rk2", "rk4" (the default), "linearly_implicit" for stiff
-        springs and controllers, or "natural" for the trapezoidal rule in natural coordinates (with `alpha`, `mu`,
-        `projections`); `iterations` (2), Newton steps back onto the closures, or those of "natural"; `formulation`;
-        `wrenches`, the bodies or frames on which wrenches act; the start `q`, `v`, `z`, `t`, `parameters` as for
-        `simulate`.
-
-        >>> stepper = four_bar().realtime(step=1e-3)
-        >>> stepper.step().name
-        'DONE'
-        """
-        found: RealtimeStepper = verb("System.realtime")(self, **options)
+        found: AbsoluteCoordinates = imported("whippletree.system.absolute_coordinates", "AbsoluteCoordinates")(self)
         return found
 
     def c_source(self, name: str, **options: Any) -> str:
@@ -812,5 +590,5 @@ def _accuracy(value: object) -> float:
     return float(found)
 
 
-def _rebuild(description: Description, options: dict[str, Any]) -> System:
+def _rebuild(description: Description, options: BuildOptions) -> System:
     return System(description, **options)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.proportions import MARGIN, SAMPLED, VIEW_ANGLE
 from whippletree.viewer.scene import GROUND_PLACE, Camera, Skin, Solid, Strut, Track
@@ -57,7 +57,7 @@ def seen_points(
     return np.concatenate(found) if found else np.zeros((1, 3))
 
 
-def _placed(points: Array, track: Track, place: int, rows: npt.NDArray[np.intp]) -> Array:
+def _placed(points: Array, track: Track, place: int, rows: Indices) -> Array:
     """Return points (N, 3) of a place, or points (rows, N, 3) of each instant, in the ground frame."""
     poses = np.stack([track.pose(row, place) for row in rows])
     return np.asarray((points @ poses[:, :3, :3].transpose(0, 2, 1) + poses[:, None, :3, 3]).reshape(-1, 3))

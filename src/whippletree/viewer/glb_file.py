@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree._version import __version__
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.scene import GROUND_PLACE, Scene, Skin, Strut
 from whippletree.viewer.scene_colors import body_color, linear, solid_color, strut_color
@@ -32,19 +32,17 @@ class _Buffer:
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self.views: list[dict[str, Any]] = []
-        self.accessors: list[dict[str, Any]] = []
+        self.views: list[dict[str, object]] = []
+        self.accessors: list[dict[str, object]] = []
 
-    def add(
-        self, values: Array | npt.NDArray[np.intp], kind: str, *, target: int | None = None, bounds: bool = False
-    ) -> int:
+    def add(self, values: Array | Indices, kind: str, *, target: int | None = None, bounds: bool = False) -> int:
         """Add an array, (n,) or (n, k), and return the number of its accessor."""
         whole = values.dtype.kind in "iu"
         array = np.ascontiguousarray(values, dtype="<u4" if whole else "<f4")
-        view: dict[str, Any] = {"buffer": 0, "byteOffset": len(self.data), "byteLength": array.nbytes}
+        view: dict[str, object] = {"buffer": 0, "byteOffset": len(self.data), "byteLength": array.nbytes}
         self.views.append(view if target is None else view | {"target": target})
         self.data += array.tobytes()
-        found: dict[str, Any] = {
+        found: dict[str, object] = {
             "bufferView": len(self.views) - 1,
             "componentType": _UINT if whole else _FLOAT,
             "count": len(array),
@@ -108,7 +106,7 @@ class _Colors:
     """The materials of a file, one for each colour."""
 
     def __init__(self) -> None:
-        self.materials: list[dict[str, Any]] = []
+        self.materials: list[dict[str, object]] = []
         self._known: dict[str, int] = {}
 
     def number(self, color: str) -> int:
@@ -120,7 +118,7 @@ class _Colors:
         return self._known[color]
 
 
-def _primitives(own: list[tuple[str, Mesh]], buffer: _Buffer, colors: _Colors) -> list[dict[str, Any]]:
+def _primitives(own: list[tuple[str, Mesh]], buffer: _Buffer, colors: _Colors) -> list[dict[str, object]]:
     """Return what a node's mesh is made of: one primitive for each colour."""
     found = []
     for color in dict.fromkeys(color for color, _ in own):
@@ -134,7 +132,7 @@ def _primitives(own: list[tuple[str, Mesh]], buffer: _Buffer, colors: _Colors) -
     return found
 
 
-def _skin(skin: Skin, amplitudes: Array, buffer: _Buffer, colors: _Colors) -> dict[str, Any]:
+def _skin(skin: Skin, amplitudes: Array, buffer: _Buffer, colors: _Colors) -> dict[str, object]:
     """Return the mesh of a skin, with a morph target for each of its shapes."""
     primitive = _primitives([(body_color(skin.color), skin_mesh(skin.points, skin.triangles))], buffer, colors)[0]
     if not len(skin.shapes):
@@ -143,12 +141,12 @@ def _skin(skin: Skin, amplitudes: Array, buffer: _Buffer, colors: _Colors) -> di
     return {"primitives": [primitive | {"targets": targets}], "weights": _numbers(amplitudes)}
 
 
-def _animation(scene: Scene, buffer: _Buffer, weighted: Sequence[tuple[int, Array]]) -> dict[str, Any]:
+def _animation(scene: Scene, buffer: _Buffer, weighted: Sequence[tuple[int, Array]]) -> dict[str, object]:
     """Return the motion: a translation and a rotation for each place, and weights (n, shapes) of skins by node."""
     track = scene.track
     times = buffer.add(track.t - track.t[0], "SCALAR", bounds=True)
-    samplers: list[dict[str, Any]] = []
-    channels: list[dict[str, Any]] = []
+    samplers: list[dict[str, object]] = []
+    channels: list[dict[str, object]] = []
     for place in range(len(scene.places)):
         turned = track.quaternions[:, place][:, [1, 2, 3, 0]]
         for path, values, kind in (("translation", track.positions[:, place], "VEC3"), ("rotation", turned, "VEC4")):
@@ -160,7 +158,7 @@ def _animation(scene: Scene, buffer: _Buffer, weighted: Sequence[tuple[int, Arra
     return {"name": scene.title, "samplers": samplers, "channels": channels}
 
 
-def _file(head: dict[str, Any], data: bytes) -> bytes:
+def _file(head: dict[str, object], data: bytes) -> bytes:
     """Return the header, the JSON and the binary chunk, each filled up to a multiple of four bytes."""
     text = json.dumps(head, separators=(",", ":"), allow_nan=False).encode("utf-8")
     text += b" " * (-len(text) % 4)

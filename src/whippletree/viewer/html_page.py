@@ -13,7 +13,6 @@ import hashlib
 import html
 import re
 from importlib import resources
-from typing import Any
 
 from whippletree.viewer.scene import Scene
 from whippletree.viewer.scene_data import scene_data
@@ -25,7 +24,7 @@ _LISTED = 40
 """How many bodies and joints the summary for screen readers names."""
 
 
-def page(scene: Scene, *, live: list[dict[str, Any]] | None = None) -> str:
+def page(scene: Scene, *, live: list[dict[str, object]] | None = None) -> str:
     """Return the page of a scene; a live one has sliders, and may ask the server that it came from.
 
     >>> from whippletree.system.example_systems import four_bar

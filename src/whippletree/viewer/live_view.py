@@ -55,8 +55,12 @@ class Slider(NamedTuple):
 
 
 @user_facing
-def view(system: System, q: Any = None, *, parameters: ParameterValues = None, opened: Any = True) -> LiveView:
-    """Serve a live page of a system; see `System.view`."""
+def view(system: System, q: object = None, *, parameters: ParameterValues = None, opened: bool = True) -> LiveView:
+    """Show the mechanism on a live page, with sliders for joint coordinates and parameters; loops stay closed.
+
+    The page is served on this machine only, at the `url` of the `LiveView`, until its `close`, or the end of a
+    `with` block; `.q` is where the sliders have brought it, and `.show(q)` shows another configuration.
+    """
     inputs = system.kernels.inputs
     start = system.q0 if q is None else system.assemble(q, parameters=parameters)
     found = LiveView(system, start, inputs.parameter_set(parameters))
@@ -108,7 +112,7 @@ class LiveView:
         """Where the page is; whoever knows it can move the sliders, from this machine only."""
         return f"http://{_ADDRESS}:{self._server.server_port}/{self._token}/"
 
-    def show(self, q: Any) -> None:
+    def show(self, q: object) -> None:
         """Show a configuration (nq), as it is."""
         self._set(self.system.kernels.inputs.configuration(q), self.parameters)
 
@@ -152,7 +156,7 @@ class LiveView:
         known = secrets.compare_digest(token.encode(), self._token.encode())
         return known and host in hosts and (origin is None or origin in [f"http://{one}" for one in hosts])
 
-    def state(self, after: int) -> dict[str, Any] | None:
+    def state(self, after: int) -> dict[str, object] | None:
         """Return the state when it is newer than one that is known, or after a while; None when all is closed."""
         with self._changed:
             self._changed.wait_for(lambda: not self._open or self._number != after, _WAIT)
@@ -183,7 +187,7 @@ class _PageServer(ThreadingHTTPServer):
 
     daemon_threads, block_on_close = False, True
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Any, client_address: object) -> None:
         """Say nothing of a page that has gone away meanwhile."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
@@ -228,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._answer(HTTPStatus.CONFLICT, str(error))
         return self._answer(HTTPStatus.OK, "")
 
-    def log_message(self, format: str, *arguments: Any) -> None:
+    def log_message(self, format: str, *arguments: object) -> None:
         """Say nothing."""
 
     def _asked(self, path: str) -> str | None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.proportions import VIEW_ANGLE
 from whippletree.viewer.scene import Camera
@@ -21,7 +22,6 @@ from whippletree.viewer.triangles import Mesh
 __all__ = ["View2D", "rasterize", "seen_triangles"]
 
 Pixels = npt.NDArray[np.uint8]
-Indices = npt.NDArray[np.intp]
 
 _SOFT = 2
 """Each pixel is the mean of so many by so many."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 
 __all__ = [
@@ -82,7 +82,7 @@ class Skin:
 
     place: int
     points: Array
-    triangles: npt.NDArray[np.intp]
+    triangles: Indices
     shapes: Array
     color: int
 

@@ -12,7 +12,6 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +29,7 @@ _DIGITS = 7
 """Significant digits of sizes and poses in the JSON text."""
 
 
-def scene_data(scene: Scene, more: Mapping[str, Any] | None = None) -> tuple[str, bytes]:
+def scene_data(scene: Scene, more: Mapping[str, object] | None = None) -> tuple[str, bytes]:
     """Return the JSON text of a scene, in plain ASCII without "<" and "&", and the compressed block.
 
     `more` goes into the text as it is.
@@ -121,7 +120,7 @@ def _channels(track: Track) -> Array:
     return both.reshape(len(track), -1).T
 
 
-def _head(scene: Scene) -> dict[str, Any]:
+def _head(scene: Scene) -> dict[str, object]:
     """Return what is in the JSON text."""
     camera = scene.camera
     return {
@@ -160,7 +159,7 @@ def _head(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _solid(solid: Solid, number: int) -> list[Any]:
+def _solid(solid: Solid, number: int) -> list[object]:
     size = [number] if solid.triangles is not None else [_rounded(x) for x in solid.size]
     return [solid.kind, solid.place, size, _row(solid.pose[:3]), solid.role, solid.color]
 

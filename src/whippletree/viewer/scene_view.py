@@ -7,7 +7,7 @@ import tempfile
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 from whippletree.errors import StateError
 from whippletree.foundation.user_frames import user_facing
@@ -48,7 +48,7 @@ class SceneView:
         """Return the page: one HTML text that holds everything."""
         return page(self.scene)
 
-    def save(self, path: Any) -> Path:
+    def save(self, path: object) -> Path:
         """Write it as what the name ends in: .html, .glb (glTF), .gif or .png; whole or not at all."""
         place = new_file(path)
         writers: dict[str, Callable[[], bytes]] = {
@@ -70,7 +70,7 @@ class SceneView:
         webbrowser.open(place.as_uri())
         return place
 
-    def shown(self, path: Any = None, *, opened: bool = True) -> SceneView:
+    def shown(self, path: object = None, *, opened: bool = True) -> SceneView:
         """Return it, written to a path; without one, opened in a browser, unless a notebook will show it."""
         if path is not None:
             self.save(path)
@@ -79,5 +79,5 @@ class SceneView:
         return self
 
 
-def _write(file: Any, data: bytes) -> None:
+def _write(file: BinaryIO, data: bytes) -> None:
     file.write(data)

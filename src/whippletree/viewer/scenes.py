@@ -19,7 +19,7 @@ from whippletree.model.names import suggestion
 from whippletree.results import Trajectory
 from whippletree.results.columns import columns
 from whippletree.spatial.placement import Placement
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import Scalar, shown
 from whippletree.system import System
 from whippletree.viewer.body_solids import body_solids, own_size
 from whippletree.viewer.framing import extreme_points, seen_points, upward
@@ -53,7 +53,12 @@ _HANGING = 0.3
 
 
 def still_scene(
-    system: System, q: Array, *, parameters: ParameterValues = None, paths: Sequence[Any] = (), title: str | None = None
+    system: System,
+    q: Array,
+    *,
+    parameters: ParameterValues = None,
+    paths: Sequence[object] = (),
+    title: str | None = None,
 ) -> Scene:
     """Return the scene of one configuration (nq), or of several (n, nq), one after the other.
 
@@ -73,7 +78,7 @@ def mode_scene(
     mode: Mode,
     *,
     parameters: ParameterValues = None,
-    paths: Sequence[Any] = (),
+    paths: Sequence[object] = (),
     title: str | None = None,
 ) -> Scene:
     """Return the scene of an oscillation of a mode about a configuration.
@@ -96,9 +101,9 @@ def run_scene(
     run: Trajectory,
     *,
     beside: Mapping[str, Trajectory] | None = None,
-    paths: Sequence[Any] = (),
+    paths: Sequence[object] = (),
     forces: bool = False,
-    plots: Sequence[Any] | None = None,
+    plots: Sequence[object] | None = None,
     frames: int = FRAMES,
     title: str | None = None,
 ) -> Scene:
@@ -138,7 +143,7 @@ def _run_track(run: Trajectory, label: str) -> Track:
     return track_of(run.replay.system, run.t, run.q, run.parameters, label)
 
 
-def _curves(run: Trajectory, names: Sequence[Any] | None) -> tuple[Curve, ...]:
+def _curves(run: Trajectory, names: Sequence[object] | None) -> tuple[Curve, ...]:
     """Return what is plotted: quantities by name, all coordinates if there are few."""
     if names is None:
         names = ["coordinates"] if 0 < len(run.labels.coordinates) <= PLOTTED else []
@@ -170,7 +175,7 @@ class _Maker:
     system: System
     parameters: ParameterValues
 
-    def scene(self, tracks: Sequence[Track], paths: Sequence[Any], title: str | None) -> Scene:
+    def scene(self, tracks: Sequence[Track], paths: Sequence[object], title: str | None) -> Scene:
         """Return the scene with these motions."""
         d, plan = _numbers_in(self.system, self.parameters), self.system.plan
         cut = {plan.joint_names[one.joint] for one in plan.cuts}
@@ -332,12 +337,14 @@ def _arms(frames: Mapping[str, str], places: Mapping[str, int], unit: float) -> 
     ]
 
 
-def _strut(kind: str, name: str, sides: Any, places: Mapping[str, int], radius: float) -> Strut:
+def _strut(
+    kind: str, name: str, sides: Sequence[tuple[str, Placement]], places: Mapping[str, int], radius: float
+) -> Strut:
     (first, on_first), (second, on_second) = sides
     return Strut(kind, name, places[first], _point(on_first), places[second], _point(on_second), radius)
 
 
-def _path(d: Description, places: Mapping[str, int], name: Any) -> PathMark:
+def _path(d: Description, places: Mapping[str, int], name: object) -> PathMark:
     """Return the point whose path is drawn: the origin of a body or frame."""
     text, frames = getattr(name, "name", name), {one.name: one for one in d.frames}
     if isinstance(text, str) and text in frames:
@@ -352,5 +359,5 @@ def _point(placement: Placement) -> Array:
     return _vector(placement.point)
 
 
-def _vector(entries: Sequence[Any]) -> Array:
+def _vector(entries: Sequence[Scalar]) -> Array:
     return np.array([float(x) for x in entries])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whippletree.errors import StateError
+from whippletree.model import Mechanism
 from whippletree.results import Trajectory
 from whippletree.results.columns import names
 from whippletree.spatial.scalars import number, shown, truth
@@ -17,13 +18,18 @@ from whippletree.viewer.scene_view import SceneView
 from whippletree.viewer.scenes import mode_scene, run_scene, still_scene
 
 if TYPE_CHECKING:
+    from whippletree.linear.modal_analysis import Mode
     from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["animate", "show", "show_mechanism"]
 
 
-def show_mechanism(mechanism: Any, path: Any, options: Mapping[str, Any]) -> SceneView:
-    """Show a mechanism where it is assembled; see `Mechanism.show`."""
+def show_mechanism(mechanism: Mechanism, path: object = None, **options: Any) -> SceneView:
+    """Show the mechanism where it is assembled: in a notebook, in a browser, or written to a path.
+
+    `path` ends in .html, .png or .glb. Options are `guess`, `hold`, `cut` and `accuracy` as for `build`, and those
+    of `System.show`.
+    """
     building = {key: options[key] for key in ("guess", "hold", "cut", "accuracy") if key in options}
     system = mechanism.build(**building)
     return show(system, None, path, **{key: value for key, value in options.items() if key not in building})
@@ -31,16 +37,21 @@ def show_mechanism(mechanism: Any, path: Any, options: Mapping[str, Any]) -> Sce
 
 def show(
     system: System,
-    q: Any = None,
-    path: Any = None,
+    q: object = None,
+    path: object = None,
     *,
-    mode: Any = None,
+    mode: Mode | None = None,
     parameters: ParameterValues = None,
-    paths: Any = (),
-    title: Any = None,
+    paths: object = (),
+    title: str | None = None,
     opened: bool = True,
 ) -> SceneView:
-    """Show a system at a configuration, or at several one after the other, or in a mode; see `System.show`."""
+    """Show a configuration (nq) or by joint, `q0` unless given: in a notebook, a browser, or written to a path.
+
+    Several configurations (n, nq) are shown one after the other. `path` ends in .html, .png, .gif or .glb. Options:
+    `mode`, one of the modes of `linearize(q).modes()`, which is shown as an oscillation about q; `paths`, bodies
+    and frames whose path is drawn; `parameters`, `title`; `opened=False`, to open no browser. See docs/viewer.md.
+    """
     inputs = system.kernels.inputs
     states = system.q0 if q is None else system.coordinates(q) if isinstance(q, Mapping) else inputs.configurations(q)
     if states.ndim > 2 or len(np.atleast_2d(states)) == 0 or not np.isfinite(states).all():
@@ -59,23 +70,30 @@ def show(
 
 def animate(
     run: Trajectory,
-    path: Any = None,
+    path: object = None,
     *,
     beside: Mapping[str, Trajectory] | None = None,
-    paths: Any = (),
-    forces: Any = False,
-    plots: Any = None,
-    frames: Any = FRAMES,
-    speed: Any = 1.0,
-    title: Any = None,
+    paths: object = (),
+    forces: object = False,
+    plots: object = None,
+    frames: object = FRAMES,
+    speed: object = 1.0,
+    title: object = None,
     opened: bool = True,
 ) -> SceneView:
-    """Show a run; see `Trajectory.animate`."""
+    """Show the run as a moving picture: in a notebook, in a browser, or written to a path.
+
+    `path` ends in .html (a page that holds everything and opens offline), .gif, .png (its start) or .glb (glTF).
+    Options: `paths`, bodies and frames whose path is drawn; `forces=True`, arrows of the joints' reactions and of
+    force elements; `plots`, quantities as for `plot`, drawn beside the scene; `beside`, other runs of the same
+    mechanism by label, drawn translucent; `frames`, how many outputs are shown at most; `speed`, of a GIF; `title`;
+    `opened=False`, to open no browser. See docs/viewer.md.
+    """
     if not isinstance(beside, Mapping | None):
         raise StateError(f"beside= maps labels to runs, and is not {shown(beside)}")
     if not isinstance(frames, int | np.integer) or isinstance(frames, bool) or frames < 2:
         raise StateError(f"frames= must be a whole number above one, not {shown(frames)}")
-    plotted: Sequence[Any] | None = None if plots is None else names(plots)
+    plotted: Sequence[object] | None = None if plots is None else names(plots)
     scene = run_scene(
         run,
         beside=beside,
@@ -88,13 +106,13 @@ def animate(
     return SceneView(scene, speed=_speed(speed)).shown(path, opened=opened)
 
 
-def _title(title: Any) -> str | None:
+def _title(title: object) -> str | None:
     if title is not None and not isinstance(title, str):
         raise StateError(f"title= must be text, not {shown(title)}")
     return title
 
 
-def _speed(speed: Any) -> float:
+def _speed(speed: object) -> float:
     found = number(speed, "speed=")
     if not found > 0:
         raise StateError(f"speed= must be above zero, not {found:g}")

@@ -16,17 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies.array_store import ArrayStore
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.station_motions import SECOND_ORDER
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.scene import Skin
 
 __all__ = ["has_skin", "mode_sizes", "skin_amplitudes", "skin_of"]
 
-Indices = npt.NDArray[np.intp]
 
 _SHARP = 0.75
 """Faces whose normals have less than this cosine between them meet at an edge."""

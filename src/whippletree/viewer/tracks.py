@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies import FlexibleBody
 from whippletree.errors import StateError
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.linear.modal_analysis import Mode
 from whippletree.results import Trajectory
@@ -58,7 +58,7 @@ def _amplitudes(system: System, q: Array) -> Array:
     return np.concatenate([none, *(skin_amplitudes(kind, q[:, own]) for kind, own in bodies if has_skin(kind))], axis=1)
 
 
-def chosen_rows(run: Trajectory, frames: int) -> npt.NDArray[np.intp]:
+def chosen_rows(run: Trajectory, frames: int) -> Indices:
     """Return which outputs of a run are shown: all, or about so many, evenly in time, the first and the last included.
 
     >>> from whippletree.results.example_runs import swing

@@ -7,8 +7,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.scene import Solid
 
@@ -26,7 +26,7 @@ class Mesh(NamedTuple):
 
     points: Array
     normals: Array
-    triangles: npt.NDArray[np.intp]
+    triangles: Indices
 
     def placed(self, pose: Array) -> Mesh:
         """Return the mesh at a pose (4, 4).
@@ -63,7 +63,7 @@ def strut_mesh(kind: str, start: Array, end: Array, radius: float) -> Mesh:
     return (_spring(radius, length) if kind == "spring" else _cylinder(radius, length)).placed(pose)
 
 
-def skin_mesh(points: Array, triangles: npt.NDArray[np.intp]) -> Mesh:
+def skin_mesh(points: Array, triangles: Indices) -> Mesh:
     """Return a surface whose normals are the means of those of the triangles around a corner.
 
     >>> skin_mesh(np.eye(3), np.array([[0, 1, 2]])).normals.round(3).tolist()[0]
@@ -122,7 +122,7 @@ def _turned(profile: Array, slopes: Array) -> Mesh:
     return Mesh(points.reshape(-1, 3), normals.reshape(-1, 3), _sheet(len(c), len(profile)))
 
 
-def _sheet(rows: int, columns: int) -> npt.NDArray[np.intp]:
+def _sheet(rows: int, columns: int) -> Indices:
     """Return the triangles of a sheet of corners, rows by columns."""
     k = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
     return np.concatenate(

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from whippletree.elements.bodies import MassProperties, box, rod, sphere
+from whippletree.foundation.arrays import Array
 from whippletree.model import Mechanism
+from whippletree.model.element_registry import BodyLike
 from whippletree.system import System
 
 __all__ = ["PaperModel", "Point", "along", "body_joint_pairs", "link", "segment"]
@@ -34,7 +36,7 @@ class PaperModel:
         """Return the system, loops closed and cut where the paper cuts them."""
         return self.mechanism.build(guess=dict(self.guess), cut=list(self.cut) or None)
 
-    def state(self, system: System, seed: int = 0) -> tuple[Any, Any]:
+    def state(self, system: System, seed: int = 0) -> tuple[Array, Array]:
         """Return a consistent state near the described one, moving.
 
         >>> from whippletree.analysis.models import quarter_car
@@ -82,7 +84,9 @@ def along(ends: tuple[Point, Point]) -> Point:
     return (x - a, y - b, z - c)
 
 
-def link(m: Mechanism, name: str, parent: Any, inner: Point, outer: Point, mass: float, *, base: Any = None) -> None:
+def link(
+    m: Mechanism, name: str, parent: BodyLike, inner: Point, outer: Point, mass: float, *, base: Any = None
+) -> None:
     """Add a thin link with a cardan joint at its inner end; its frame is parallel to the parent's."""
     way = np.subtract(outer, inner)
     length = float(np.linalg.norm(way))

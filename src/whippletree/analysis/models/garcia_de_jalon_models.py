@@ -9,6 +9,7 @@ import numpy as np
 from whippletree.analysis.models.common import PaperModel, Point, segment
 from whippletree.elements.bodies import box
 from whippletree.model import Mechanism
+from whippletree.model.element_registry import BodyLike
 
 __all__ = ["bricard", "five_bar_pendulum", "human_body", "two_arms"]
 
@@ -142,7 +143,7 @@ def human_body() -> PaperModel:
     return PaperModel(m)
 
 
-def _limb(m: Mechanism, side: str, parts: tuple[Part, ...], on: Any, at: Point, axis: str) -> None:
+def _limb(m: Mechanism, side: str, parts: tuple[Part, ...], on: BodyLike, at: Point, axis: str) -> None:
     """Add a chain of hinged parts."""
     sign = -1.0 if axis[0] == "-" else 1.0
     for name, hinge, length, mass in parts:

@@ -11,6 +11,7 @@ from whippletree.analysis.models.common import PaperModel, Point
 from whippletree.elements.bodies import box, cylinder
 from whippletree.errors import ModelError
 from whippletree.model import Mechanism
+from whippletree.model.element_registry import BodyLike
 
 __all__ = ["closed_chain", "deformable_chain", "serial_chain", "slider_four_bar", "stanford_arm", "star"]
 
@@ -35,7 +36,7 @@ def stanford_arm(freedoms: int = 6) -> PaperModel:
         m.body("wrist 2", box((0.05, 0.07, 0.05), mass=0.6, at=(0.001, 0.0, 0.01))),
         m.body("hand", box((0.1, 0.06, 0.16), mass=0.5, at=(0.002, 0.001, 0.16))),
     ]
-    joints: list[Callable[[], Any]] = [
+    joints: list[Callable[[], object]] = [
         lambda: m.revolute("J1", m.ground, column, at=(0, 0, 0.41), axis="z"),
         lambda: m.revolute("J2", column, shoulder, at=(0, 0.15, 0), axis="y"),
         lambda: m.prismatic("J3", shoulder, boom, axis="z"),
@@ -69,7 +70,7 @@ def serial_chain(n: int, kind: str = "revolute") -> PaperModel:
     12
     """
     m = Mechanism(f"serial chain of {n} {kind} joints")
-    before: Any = m.ground
+    before = m.ground
     for i in range(_count(n, kind)):
         link = m.body(f"link {i + 1}", box((0.4, 0.08, 0.06), mass=2.0, at=(0.2, 0.01, 0.005)))
         _join(m, kind, i, before, link, (0.4, 0.02, 0.01) if i else (0.0, 0.0, 0.0))
@@ -138,7 +139,7 @@ def _count(n: int, kind: str) -> int:
     return n
 
 
-def _join(m: Mechanism, kind: str, i: int, parent: Any, child: Any, at: Point) -> None:
+def _join(m: Mechanism, kind: str, i: int, parent: BodyLike, child: BodyLike, at: Point) -> None:
     if kind == "spherical":
         m.spherical(f"joint {i + 1}", parent, child, at=at)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -209,7 +210,7 @@ HANGING = {"R2": 2.6, "R3": -2.6, "R4": 2.6}
 """Where the four-bar on a slide begins to swing, without ever lying flat, which would be a singular position."""
 
 
-def run_seconds(system: System, **options: object) -> float:
+def run_seconds(system: System, **options: Any) -> float:
     """Return the least CPU time of three runs, of which none compiles anything.
 
     >>> from whippletree.system.example_systems import pendulum

@@ -19,12 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.elements.declaration import ANY, Declared, part, quantity
+from whippletree.foundation.arrays import Array
 from whippletree.foundation.once import made_once
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["ArrayStore", "SparseArray"]
-
-Array = npt.NDArray[np.float64]
 
 
 class SparseArray(NamedTuple):

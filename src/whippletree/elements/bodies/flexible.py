@@ -21,7 +21,6 @@ from typing import Any, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies.array_store import ArrayStore
 from whippletree.elements.bodies.elimination_basis import elimination_basis, exact_units
@@ -53,6 +52,7 @@ from whippletree.elements.bodies.station_motions import StationMotion, main_prod
 from whippletree.elements.declaration import part, quantity
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import Array
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial import rotation_vector_terms, stack
@@ -70,8 +70,6 @@ __all__ = [
     "ModalForce",
     "Stations",
 ]
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +188,7 @@ class FlexibleBody(BodyKind):
 
     @made_once
     def _outline(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.outline)
+        found: dict[str, object] = json.loads(self.outline)
         return found
 
     @made_once

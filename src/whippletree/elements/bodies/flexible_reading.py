@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies.array_store import SparseArray
 from whippletree.elements.bodies.flexible_data import (
@@ -24,6 +23,7 @@ from whippletree.elements.bodies.modal_inertia import (
     with_geometric_stiffness,
 )
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import Array
 from whippletree.spatial.scalars import shown
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "without_products",
 ]
 
-Array = npt.NDArray[np.float64]
 
 _SYMMETRIC = 1e-9
 """Relative: what symmetric and definite matrices and rotations may be wrong by."""

@@ -33,12 +33,12 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies.rigid import MassProperties
 from whippletree.elements.declaration import Declared
 from whippletree.elements.forces.base import Force
 from whippletree.elements.joints.base import Joint, SplitJoint
+from whippletree.foundation.arrays import Array
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, cross, stack
 from whippletree.spatial.scalars import Scalar
 
@@ -104,11 +104,11 @@ class BodyKind(Declared, ABC):
         """Return the element that acts on the own coordinates, if there is one."""
         return None
 
-    def neutral(self) -> npt.NDArray[np.float64]:
+    def neutral(self) -> Array:
         """Return the own coordinates to start from."""
         return np.zeros(self.n_own)
 
-    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def random(self, rng: np.random.Generator) -> Array:
         """Return random own coordinates, small ones."""
         return rng.uniform(-0.1, 0.1, self.n_own)
 
@@ -117,7 +117,7 @@ class BodyKind(Declared, ABC):
         """The same body with those numbers only that its equations need."""
         return self
 
-    def coordinate_scales(self) -> npt.NDArray[np.float64] | None:
+    def coordinate_scales(self) -> Array | None:
         """Return how large each own coordinate may well be, if that follows from no length or angle.
 
         Displacements are compared with a length of the mechanism and angles with a radian unless this is given.
@@ -279,11 +279,11 @@ class _OfBody(Joint):
         """Return the coordinates."""
         return q
 
-    def neutral(self) -> npt.NDArray[np.float64]:
+    def neutral(self) -> Array:
         """Return the coordinates to start from."""
         return self.body.neutral()
 
-    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def random(self, rng: np.random.Generator) -> Array:
         """Return random coordinates."""
         return self.body.random(rng)
 

@@ -50,11 +50,11 @@ from typing import NamedTuple, cast
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies.array_store import ArrayStore, SparseArray
 from whippletree.elements.bodies.flexible_data import GeometricStiffness, Invariants, LumpedNodes
 from whippletree.elements.bodies.kind import OwnInertia, OwnVelocityForces
+from whippletree.foundation.arrays import Array
 from whippletree.spatial import RigidInertia, cross, mirror, rotation_vector_terms, stack
 
 __all__ = [
@@ -70,7 +70,6 @@ __all__ = [
     "with_geometric_stiffness",
 ]
 
-Array = npt.NDArray[np.float64]
 
 LOWER3 = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))
 """The lower half of a symmetric matrix (3, 3), in the order of y."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies.appearance import Shape
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import Array, Mask
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import IDENTITY, rotation_matrix
 from whippletree.spatial.placement import Placement
@@ -282,7 +282,7 @@ def _has_mass_behind(inertia: Rotation3, largest: float) -> bool:
     return b > 0.0 and c - d * d / b > 0.0
 
 
-def can_be(inertias: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def can_be(inertias: Array) -> Mask:
     """Tell of each of many inertias (..., 3, 3) whether a body can have it; the test is that of `_has_mass_behind`.
 
     >>> can_be(np.array([np.diag([1.0, 1.0, 1.0]), np.diag([5.0, 1.0, 1.0])])).tolist()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from whippletree.elements.bodies.appearance import Shape
 from whippletree.elements.bodies.rigid import NO_INERTIA, MassProperties
@@ -151,7 +151,7 @@ def point_mass(mass: Scalar, at: VectorLike = ORIGIN) -> MassProperties:
 
 
 @user_facing
-def point_masses(masses: Sequence[Sequence[Any]]) -> MassProperties:
+def point_masses(masses: Sequence[Sequence[object]]) -> MassProperties:
     """Return the properties of several masses at points, given as pairs (mass, point).
 
     >>> point_masses([(1.0, (0, 0, 0)), (3.0, (4, 0, 0))]).com

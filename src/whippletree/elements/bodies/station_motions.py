@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies.array_store import ArrayStore
+from whippletree.foundation.arrays import Array
 
 __all__ = ["SECOND_ORDER", "StationMotion", "main_products", "rotations", "station_motion", "tangents"]
-
-Array = npt.NDArray[np.float64]
 
 
 class StationMotion(NamedTuple):

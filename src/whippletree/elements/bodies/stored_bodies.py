@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.bodies.array_store import ArrayStore
 from whippletree.elements.bodies.flexible import FlexibleBody
@@ -19,14 +18,14 @@ from whippletree.elements.bodies.flexible_data import Stations
 from whippletree.elements.bodies.flexible_reading import modal_matrix, station_arrays
 from whippletree.elements.bodies.modal_inertia import SKEW_STIFFNESS
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import AnyArray, Array
 
 __all__ = ["body_of_arrays", "stored_arrays"]
 
-Array = npt.NDArray[np.float64]
 _BODY, _DRAWN = "body/", "drawn/"
 
 
-def stored_arrays(body: FlexibleBody) -> dict[str, npt.NDArray[Any]]:
+def stored_arrays(body: FlexibleBody) -> dict[str, AnyArray]:
     """Return what `body_of_arrays` makes the same body of.
 
     >>> from whippletree.flexible_bodies import beam, circle, steel
@@ -34,7 +33,7 @@ def stored_arrays(body: FlexibleBody) -> dict[str, npt.NDArray[Any]]:
     >>> body_of_arrays(stored_arrays(link)) == link
     True
     """
-    found: dict[str, npt.NDArray[Any]] = {
+    found: dict[str, AnyArray] = {
         "outline": np.frombuffer(body.outline.encode(), dtype=np.uint8),
         "size": np.array([float(body.size)]),
     }
@@ -44,7 +43,7 @@ def stored_arrays(body: FlexibleBody) -> dict[str, npt.NDArray[Any]]:
     return found
 
 
-def body_of_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> FlexibleBody:
+def body_of_arrays(arrays: Mapping[str, AnyArray]) -> FlexibleBody:
     """Return the body that was stored; arrays that are missing, misshapen or that no body can have are named."""
     outline, size = _outline(arrays), _numbers(arrays, "size", (1,))
     given = {name.removeprefix(_BODY): array for name, array in arrays.items() if name.startswith(_BODY)}
@@ -64,7 +63,7 @@ def body_of_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> FlexibleBody:
     return FlexibleBody(json.dumps(outline), ArrayStore.of_arrays(ordered), float(size[0]), drawn)
 
 
-def _outline(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+def _outline(arrays: Mapping[str, AnyArray]) -> dict[str, Any]:
     try:
         read = json.loads(np.asarray(arrays["outline"], dtype=np.uint8).tobytes().decode())
         modes, interfaces, order, stiffens = (read[key] for key in ("modes", "interfaces", "order", "stiffens"))
@@ -78,7 +77,7 @@ def _outline(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
     return {"modes": modes, "interfaces": interfaces, "order": order, "stiffens": stiffens}
 
 
-def _shapes(n: int, interfaces: list[str], given: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+def _shapes(n: int, interfaces: list[str], given: Mapping[str, AnyArray]) -> dict[str, tuple[int, ...]]:
     """Return the shapes of all arrays that a body with n modes and these interfaces has."""
     m = 9 + 3 * n + n * (n + 1) // 2
     found: dict[str, tuple[int, ...]] = {"stiffness": (n, n), "damping": (n, n), "mass": (1,)}
@@ -100,13 +99,13 @@ def _shapes(n: int, interfaces: list[str], given: Mapping[str, Any]) -> dict[str
     return found
 
 
-def _length(given: Mapping[str, npt.NDArray[Any]], name: str) -> int:
+def _length(given: Mapping[str, AnyArray], name: str) -> int:
     """Return how many rows an array has: none if it is missing, or a single number."""
     shape: tuple[int, ...] = np.shape(given.get(name, ()))
     return shape[0] if shape else 0
 
 
-def _numbers(arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int, ...]) -> Array:
+def _numbers(arrays: Mapping[str, AnyArray], name: str, shape: tuple[int, ...]) -> Array:
     """Return an array of finite numbers of this shape."""
     if name not in arrays:
         raise ModelError(f'the array "{name}" is missing')
@@ -118,7 +117,7 @@ def _numbers(arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int
     return read
 
 
-def _drawn(arrays: Mapping[str, npt.NDArray[Any]], n: int) -> ArrayStore | None:
+def _drawn(arrays: Mapping[str, AnyArray], n: int) -> ArrayStore | None:
     given = {name.removeprefix(_DRAWN): array for name, array in arrays.items() if name.startswith(_DRAWN)}
     if not given:
         return None

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import overload
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import Array
 from whippletree.programs.lookup import LookupTable, lookup, picked
 from whippletree.spatial.scalars import masked, shown
 
 __all__ = ["ENDS", "Spline", "spline_of"]
 
-Array = npt.NDArray[np.float64]
 
 ENDS = ("natural", "clamped", "periodic", "not_a_knot", "four_points")
 """What can be asked of the ends."""
@@ -78,7 +77,7 @@ class Spline:
         if not finite:
             raise ModelError("the spline through these knots is not finite: they are too close or too far apart")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Spline, (self.times, self.values, self.ends)
 
     @overload
@@ -87,7 +86,7 @@ class Spline:
     def __call__(self, x: float) -> float: ...
     @overload
     def __call__(self, x: Sequence[float] | Array) -> Array: ...
-    def __call__(self, x: object) -> Any:
+    def __call__(self, x: object) -> object:
         """Return the value at a time: of an expression an expression, of numbers numbers."""
         if isinstance(x, ca.SX):
             return self._expression(x)

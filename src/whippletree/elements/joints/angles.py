@@ -18,9 +18,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.joints.base import Joint
+from whippletree.foundation.arrays import Array
 from whippletree.spatial import Rotation, Turn
 
 __all__ = [
@@ -125,7 +125,7 @@ class ThreeAngles(Joint):
         name = self.sequence.names[1]
         return f"its angle of {name} is {math.degrees(float(q[1])):.6g} degrees; it locks at {self.sequence.locked_at}"
 
-    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def random(self, rng: np.random.Generator) -> Array:
         """Return random coordinates, the angles well away from gimbal lock."""
         q = super().random(rng)
         low, high = self.sequence.regular

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from whippletree.foundation.arrays import Array
 from whippletree.spatial import Rotation, Shift
 from whippletree.spatial.scalars import Scalar
 
@@ -154,14 +154,14 @@ class Joint(ABC):
         """Say which coordinate is at such a position; for a type that has one."""
         return ""
 
-    def neutral(self) -> npt.NDArray[np.float64]:
+    def neutral(self) -> Array:
         """Return the coordinates at which the joint frames coincide."""
         return np.zeros(self.nq)
 
-    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def random(self, rng: np.random.Generator) -> Array:
         """Return random coordinates: angles over the full turn, displacements within a metre."""
         return rng.uniform(-1.0, 1.0, self.nq) * self._spread()
 
-    def _spread(self) -> npt.NDArray[np.float64]:
+    def _spread(self) -> Array:
         """Return how far each coordinate is drawn by `random`."""
         return np.array([np.pi if "angle" in label else 1.0 for label in self.position_labels])

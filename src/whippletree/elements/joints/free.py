@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.joints.base import Joint
 from whippletree.elements.joints.spherical import Spherical, quaternion_rates, random_quaternion
+from whippletree.foundation.arrays import Array
 from whippletree.spatial import (
     Rotation,
     Shift,
@@ -92,10 +92,10 @@ class Free(Joint):
         """Return the series of the exponential map's derivative."""
         return exponential_series(u, twist_cross)
 
-    def neutral(self) -> npt.NDArray[np.float64]:
+    def neutral(self) -> Array:
         """Return the identity at the origin."""
         return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
-    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def random(self, rng: np.random.Generator) -> Array:
         """Return a rotation drawn uniformly and a position within a metre in each direction."""
         return np.concatenate([random_quaternion(rng), rng.uniform(-1.0, 1.0, 3)])

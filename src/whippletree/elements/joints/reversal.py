@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.joints.base import Joint
+from whippletree.foundation.arrays import Array
 from whippletree.spatial import Shift, cross, stack
 from whippletree.spatial.scalars import Scalar
 
@@ -118,10 +118,10 @@ class Reversed(Joint):
         """Return how far the described joint is from that."""
         return self.joint.from_lock(q)
 
-    def neutral(self) -> npt.NDArray[np.float64]:
+    def neutral(self) -> Array:
         """Return the described neutral coordinates."""
         return self.joint.neutral()
 
-    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def random(self, rng: np.random.Generator) -> Array:
         """Return the described joint's random coordinates."""
         return self.joint.random(rng)

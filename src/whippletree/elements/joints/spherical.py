@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.elements.joints.base import Joint
+from whippletree.foundation.arrays import Array
 from whippletree.spatial import (
     Rotation,
     Shift,
@@ -35,7 +35,7 @@ def quaternion_rates(e: ca.SX) -> ca.SX:
     return 0.5 * ca.blockcat([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
 
 
-def random_quaternion(rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def random_quaternion(rng: np.random.Generator) -> Array:
     """Return a unit quaternion drawn uniformly over all rotations.
 
     >>> float(np.linalg.norm(random_quaternion(np.random.default_rng(0)))).__round__(12)
@@ -106,10 +106,10 @@ class Spherical(Joint):
         """Return the series of the exponential map's derivative."""
         return exponential_series(u, cross)
 
-    def neutral(self) -> npt.NDArray[np.float64]:
+    def neutral(self) -> Array:
         """Return the identity."""
         return np.array([1.0, 0.0, 0.0, 0.0])
 
-    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def random(self, rng: np.random.Generator) -> Array:
         """Return a rotation drawn uniformly."""
         return random_quaternion(rng)

@@ -30,9 +30,9 @@ off again as the node's bias.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import casadi as ca
 
@@ -43,7 +43,7 @@ from whippletree.formulations.closures.schur_complement import Blocks, absorb, c
 from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import AngularState, Articulated, Carried, HingeFactors, NodeTerms
-from whippletree.formulations.nodes.sweeps import Kept, Unrolled, add_records
+from whippletree.formulations.nodes.sweeps import Kept, StepRecord, Unrolled, add_records
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions.composite_body import JointEffort
 from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, mirror
@@ -85,7 +85,7 @@ class BodyTerms(NamedTuple):
 class GroupPlace(NamedTuple):
     """Where a group's bodies are; `x` is there for the sweeps, and nothing."""
 
-    bodies: Kept[Any]
+    bodies: Kept[StepRecord]
     x: tuple[()] = ()
 
 
@@ -117,15 +117,11 @@ class ReleasedTree(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Embedded:
-    """A group whose closures are embedded; `X` and `g` by body, `base` what of the base's acceleration is in a."""
+class _AggregateNode:
+    """A group of loops as a node on its base; `base` is what of the base's acceleration is in a already."""
 
     tree: Unrolled
     base: ca.SX
-    X: tuple[ca.SX, ...]
-    g: tuple[ca.SX, ...]
-    size: int
-    composite: bool = False
     shared: ClassVar[bool] = False
 
     def shift(self, x: object) -> Shift:
@@ -135,6 +131,16 @@ class Embedded:
     def bias(self, place: GroupPlace) -> ca.SX:
         """Take off what is in a already."""
         return -self.base
+
+
+@dataclass(frozen=True)
+class Embedded(_AggregateNode):
+    """A group whose closures are embedded; `X` and `g` by body."""
+
+    X: tuple[ca.SX, ...]
+    g: tuple[ca.SX, ...]
+    size: int
+    composite: bool = False
 
     def locate(self, parent: AngularState) -> tuple[tuple[AngularState, ...], GroupPlace]:
         """Place the bodies; find H and a of each (56, 59)."""
@@ -210,7 +216,7 @@ class Embedded:
 
     def recover(
         self, alpha: ca.SX, y: ca.SX, place: GroupPlace, hinge: HingeFactors
-    ) -> tuple[tuple[Any, ...], GroupOutcome]:
+    ) -> tuple[tuple[StepRecord, ...], GroupOutcome]:
         """Return the accelerations of bodies and joints (58, 59, 66)."""
         joints = ca.SX(self.tree.nv, 1)
         for X, g, where in zip(self.X, self.g, self.tree.v_slices, strict=True):
@@ -282,31 +288,20 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Augmented:
+class Augmented(_AggregateNode):
     """A group whose closures keep their multipliers.
 
     `evaluate(a)` gives its closures for accelerations (nv of its tree) of its joints, by the tree's numbers; the base
     is -1.
     """
 
-    tree: Unrolled
-    base: ca.SX
     evaluate: Callable[[ca.SX], list[ClosureState]]
-    shared: ClassVar[bool] = False
-
-    def shift(self, x: object) -> Shift:
-        """Return no shift: the group's terms are in the base's own frame."""
-        return Shift(())
-
-    def bias(self, place: GroupPlace) -> ca.SX:
-        """Take off what is in a already."""
-        return -self.base
 
     def locate(self, parent: AngularState) -> tuple[tuple[AngularState, ...], GroupPlace]:
         """Place the bodies, as the sweeps do."""
         motions: list[AngularState] = []
 
-        def place(node: Node, parent: AngularState) -> tuple[AngularState, Any]:
+        def place(node: Node, parent: AngularState) -> tuple[AngularState, StepRecord]:
             motion, kept = node.locate(parent)
             motions.append(motion)
             return motion, kept
@@ -314,12 +309,12 @@ class Augmented:
         bodies = self.tree.outward(place, parent)
         return tuple(motions), GroupPlace(bodies)
 
-    def terms(self, children: Any, place: GroupPlace) -> NodeTerms:
+    def terms(self, children: StepRecord, place: GroupPlace) -> NodeTerms:
         """Release the group's tree, and find what its closures' unit forces do to it and to the base (1)."""
         outer = _outboard(children)
 
         def join(
-            node: Node, beyond: Articulated, body: Any, own: Articulated | None
+            node: Node, beyond: Articulated, body: StepRecord, own: Articulated | None
         ) -> tuple[Articulated, HingeFactors]:
             return articulated.eliminate_joint(node, beyond if own is None else add_records(beyond, own), body)
 
@@ -346,13 +341,13 @@ class Augmented:
 
     def recover(
         self, alpha: ca.SX, y: ca.SX, place: GroupPlace, hinge: HingeFactors
-    ) -> tuple[tuple[Any, ...], GroupOutcome]:
+    ) -> tuple[tuple[StepRecord, ...], GroupOutcome]:
         """Return the accelerations of joints and bodies: those of the free tree, corrected."""
         free, a_free, closure_states, effects, _ = hinge.kept
         multipliers = by_closure(ca.vertsplit(-y), closure_states)
         a = a_free + correction(self.tree, free, effects, multipliers, alpha).joints
 
-        def follow(node: Node, parent: tuple[ca.SX], body: Any, a: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:
+        def follow(node: Node, parent: tuple[ca.SX], body: StepRecord, a: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:
             moved = node.shift(body.x).motion(parent[0]) + body.a + node.joint_map(body.x) @ a
             return (moved,), moved
 
@@ -378,7 +373,7 @@ def _lower(H: ca.SX, F: ca.SX) -> ca.SX:
     return mirror(D) if k else ca.SX(0, 0)
 
 
-def _sum(values: Any) -> ca.SX:
+def _sum(values: Iterable[ca.SX]) -> ca.SX:
     total: ca.SX | None = None
     for value in values:
         total = value if total is None else total + value

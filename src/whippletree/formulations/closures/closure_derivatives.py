@@ -17,7 +17,7 @@ from whippletree.formulations.closures.closure_frames import ClosureAttachment, 
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.nodes.frame_states import FrameState, NodeFrame, Turn
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions.inverse_dynamics_derivatives import view_from
+from whippletree.formulations.recursions.applied_derivatives import view_from
 from whippletree.spatial import skew
 from whippletree.symbolic.sparse_factors import Column
 

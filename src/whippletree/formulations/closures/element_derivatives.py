@@ -18,12 +18,8 @@ from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.nodes.applied_forces import ForcePlacement, ForcePlacements, seen_by
 from whippletree.formulations.nodes.frame_states import NodeFrame, Turn, frame_state
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions.inverse_dynamics_derivatives import (
-    AppliedDerivatives,
-    AppliedLaw,
-    Matrix,
-    add_entry,
-)
+from whippletree.formulations.recursions.applied_derivatives import AppliedDerivatives, AppliedLaw
+from whippletree.formulations.recursions.inverse_dynamics_derivatives import Matrix, add_entry
 from whippletree.spatial import skew
 
 __all__ = ["closure_slopes", "force_slopes", "rate_slopes", "speed_slopes"]

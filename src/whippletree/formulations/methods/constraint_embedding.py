@@ -48,7 +48,7 @@ from whippletree.formulations.nodes.node_interface import (
     JointOutcome,
     NodeTerms,
 )
-from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.nodes.sweeps import StepRecord, Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.spatial import ArticulatedInertia, Shift, mirror, stack
 from whippletree.symbolic.sparse_factors import add_to
@@ -154,7 +154,9 @@ class Boundary:
         """Return inertia and bias force, and no unknowns."""
         return NodeTerms(self.P, self.z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
 
-    def recover(self, alpha: ca.SX, y: ca.SX, place: BoundaryMotion, hinge: HingeFactors) -> tuple[Any, JointOutcome]:
+    def recover(
+        self, alpha: ca.SX, y: ca.SX, place: BoundaryMotion, hinge: HingeFactors
+    ) -> tuple[StepRecord, JointOutcome]:
         """Return the acceleration, and the motion, that arrive."""
         return Carried(alpha), JointOutcome(
             ca.vertcat(alpha, place.motion.rate, ca.vec(place.motion.axes)), alpha, alpha

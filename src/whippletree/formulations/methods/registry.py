@@ -13,7 +13,6 @@ import importlib
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from whippletree.errors import StateError
 from whippletree.formulations.methods.formulation import DECISIONS, Formulation
@@ -218,7 +217,7 @@ def formulation_name(formulation: object, **choice: object) -> str:
     ).text
 
 
-def mapping_text(given: Mapping[Any, Any], word: str) -> str:
+def mapping_text(given: Mapping[object, object], word: str) -> str:
     """Return a mapping from names to words as a text without "/", which stands between options.
 
     >>> print(mapping_text({"left/arm": "joint"}, "reference"))

@@ -32,6 +32,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.joints import Joint, Reversed
+from whippletree.foundation.arrays import Array
 from whippletree.spatial.scalars import Scalar, same_key
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _inertia_along(inertia: Sequence[float], p: float, q: float, r: float, u: fl
     return turning + 2 * both + mass * (u * u + v * v + w * w)
 
 
-def _smallest(D: Any, size: Any) -> float:
+def _smallest(D: Array, size: Array) -> float:
     """Return the smallest eigenvalue of a symmetric matrix whose diagonal is compared with these sizes."""
     return float(np.linalg.eigvalsh(D / np.sqrt(np.outer(size, size)))[0])
 

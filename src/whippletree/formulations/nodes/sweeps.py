@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import casadi as ca
 
@@ -22,7 +22,16 @@ from whippletree.foundation.once import made_once
 from whippletree.spatial import mirror
 from whippletree.topology import Tree
 
-__all__ = ["Kept", "Unrolled", "Walk", "add_records"]
+StepRecord: TypeAlias = Any
+"""What a step hands on or keeps: a NamedTuple of matrices and of records."""
+
+__all__ = [
+    "Kept",
+    "StepRecord",
+    "Unrolled",
+    "Walk",
+    "add_records",
+]
 
 Leaving = TypeVar("Leaving")
 Keep = TypeVar("Keep")
@@ -79,7 +88,7 @@ class Walk(Protocol):
         ...
 
 
-def add_records(a: Any, b: Any) -> Any:
+def add_records(a: StepRecord, b: StepRecord) -> StepRecord:
     """Add two records member by member.
 
     >>> add_records((1, 2), (3, 4))
@@ -152,10 +161,10 @@ class Unrolled:
 
     def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[object]) -> Kept[Keep]:
         """Walk from the ground to the tips."""
-        left: list[Any] = []
+        left: list[StepRecord] = []
         records: list[Keep] = []
         for k, node in enumerate(self.nodes):
-            arriving: Any = base if self.parents[k] < 0 else left[self.parents[k]]
+            arriving: StepRecord = base if self.parents[k] < 0 else left[self.parents[k]]
             port = self.ports[k]
             if port is not None:
                 arriving = arriving[port]
@@ -168,8 +177,8 @@ class Unrolled:
         self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[object]
     ) -> tuple[Leaving, Kept[Keep]]:
         """Walk from the tips to the ground."""
-        arrived: list[Any] = [None] * (len(self.nodes) + 1)  # the last one is the ground's
-        records: list[Any] = [None] * len(self.nodes)
+        arrived: list[StepRecord] = [None] * (len(self.nodes) + 1)  # the last one is the ground's
+        records: list[StepRecord] = [None] * len(self.nodes)
         for k in reversed(range(len(self.nodes))):
             arriving = empty if arrived[k] is None else arrived[k]
             leaving, records[k] = step(self.nodes[k], arriving, *(field.records[k] for field in kept))

@@ -21,7 +21,7 @@ import casadi as ca
 from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.operation_stages import record_stage
-from whippletree.formulations.nodes.sweeps import Unrolled, Walk
+from whippletree.formulations.nodes.sweeps import StepRecord, Unrolled, Walk
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import RigidInertia, stack
 from whippletree.symbolic.arithmetic import plus, product
@@ -97,7 +97,7 @@ class Configured(NamedTuple):
     x: ca.SX
 
 
-def newton_euler(walk: Walk) -> tuple[Any, Any]:
+def newton_euler(walk: Walk) -> tuple[StepRecord, StepRecord]:
     """Run the Newton-Euler sweeps: accelerations outward, forces inward (8.1)."""
     base = CarriedAcceleration(AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity))
     inertial = walk.outward(accelerate, base)
@@ -209,7 +209,7 @@ def forward_dynamics(walk: object) -> ca.SX:
     return system.complete(system.factor().solve(dict(system.right)))
 
 
-def _forward_in_loops(walk: Any) -> Any:
+def _forward_in_loops(walk: Any) -> StepRecord:
     """Solve in a rolled walk: the sweeps leave tau - b and the columns of M, and a loop eliminates."""
     base = CarriedAcceleration(AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity))
     inertial = walk.outward(accelerate_given, base)

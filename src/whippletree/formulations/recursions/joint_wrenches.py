@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 
 from whippletree.elements.joints import Reversed
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.sweeps import Walk
+from whippletree.formulations.nodes.sweeps import StepRecord, Walk
 from whippletree.spatial import Rotation
 
 __all__ = ["joint_wrench", "joint_wrenches"]
@@ -20,12 +20,12 @@ class JointWrench(NamedTuple):
     wrench: ca.SX
 
 
-def joint_wrenches(walk: Walk, place: Any, force: Any) -> ca.SX:
+def joint_wrenches(walk: Walk, place: StepRecord, force: StepRecord) -> ca.SX:
     """Return every joint's reaction, node after node (n * 6); `place` keeps x and axes, `force` keeps f."""
     return walk.stacked(walk.outward(joint_wrench, (), place, force), "wrench", 6)
 
 
-def joint_wrench(node: Node, _: tuple[()], place: Any, force: Any) -> tuple[tuple[()], JointWrench]:
+def joint_wrench(node: Node, _: tuple[()], place: StepRecord, force: StepRecord) -> tuple[tuple[()], JointWrench]:
     """Turn f into ground axes; if the tree walks the joint backward, take the other side's."""
     if not isinstance(node.joint, Reversed):
         return (), JointWrench(Rotation(place.axes).force(force.f))

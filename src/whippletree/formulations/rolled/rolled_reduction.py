@@ -16,13 +16,11 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.formulations.closures.closure_frames import ClosureAttachments
-from whippletree.formulations.closures.loop_results import LengthOf
-from whippletree.formulations.methods.coordinate_reduction import (
+from whippletree.formulations.closures.fronts import (
     EliminatedVariables,
     Front,
     FrontVariable,
     body_front,
-    closure_extents,
     complete_front,
     eliminate_joint,
     end_loop,
@@ -32,6 +30,8 @@ from whippletree.formulations.methods.coordinate_reduction import (
     recover,
     recover_node,
 )
+from whippletree.formulations.closures.loop_results import LengthOf
+from whippletree.formulations.methods.coordinate_reduction import closure_extents
 from whippletree.formulations.nodes.applied_forces import ForcePlacements
 from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.rolled.load_items import GivenLoads, built_in, with_efforts

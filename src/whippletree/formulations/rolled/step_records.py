@@ -7,17 +7,14 @@ are stored once; names of front variables are not in it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any, TypeAlias
 
 import casadi as ca
 
-from whippletree.formulations.methods.coordinate_reduction import EliminatedVariables, Front
+from whippletree.formulations.closures.fronts import EliminatedVariables, Front
+from whippletree.formulations.nodes.sweeps import StepRecord
 from whippletree.spatial import ArticulatedInertia, RigidInertia
 
 __all__ = ["StepRecord", "flatten", "form_of", "rebuild"]
-
-StepRecord: TypeAlias = Any
-"""A matrix, an inertia, a front, or a tuple of records: whatever `flatten` takes."""
 
 
 def flatten(record: StepRecord) -> list[ca.SX]:

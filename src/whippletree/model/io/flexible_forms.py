@@ -16,12 +16,13 @@ import numpy as np
 from whippletree.elements.bodies.body_chains import BodyChain
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.errors import ModelError
+from whippletree.foundation.arrays import AnyArray
 from whippletree.foundation.plain_archives import plain_arrays
 from whippletree.model.io import values
 from whippletree.model.io.forms import arguments
 from whippletree.model.io.nodes import Leaf, ListNode, MapNode, Node, words_for
 from whippletree.model.io.scopes import UnfitError
-from whippletree.model.io.values import FileContext, Reader
+from whippletree.model.io.values import FileContext, FileValue, Reader
 from whippletree.model.names import suggestion
 
 __all__ = ["FLEXIBLE", "archived", "flexible_body"]
@@ -57,7 +58,7 @@ def _flexible(context: FileContext, node: Node, folder: Path | None) -> Flexible
     sources = [key for key in ("matrices", "abaqus") if key in given]
     if len(sources) != 1:
         raise UnfitError(node.mark, 'flexible: give either "matrices", a file, or "abaqus", three files')
-    sets: Mapping[str, Any] = {}
+    sets: Mapping[str, FileValue] = {}
     if sources == ["matrices"]:
         found = _stored_matrices(_below(folder, given.pop("matrices"), node), node)
     else:
@@ -148,7 +149,7 @@ def _below(folder: Path | None, name: str, node: Node) -> Path:
     return place
 
 
-def _side_arrays(path: Path, node: Node) -> dict[str, Any]:
+def _side_arrays(path: Path, node: Node) -> dict[str, AnyArray]:
     """Return the arrays of an `.npz` file, none of which is anything but plain numbers."""
     try:
         with path.open("rb") as file:
@@ -157,7 +158,7 @@ def _side_arrays(path: Path, node: Node) -> dict[str, Any]:
         raise UnfitError(node.mark, f"{path.name} cannot be read: {error.strerror or error}") from None
 
 
-def _plain_arrays(file: BinaryIO, name: str, node: Node) -> dict[str, Any]:
+def _plain_arrays(file: BinaryIO, name: str, node: Node) -> dict[str, FileValue]:
     try:
         return plain_arrays(file, most_arrays=_MOST_ARRAYS, most_bytes=_MOST_BYTES)
     except MemoryError:
@@ -166,7 +167,7 @@ def _plain_arrays(file: BinaryIO, name: str, node: Node) -> dict[str, Any]:
         raise UnfitError(node.mark, f"{name} is no .npz file of plain arrays: {error}") from None
 
 
-def _stored_matrices(path: Path, node: Node) -> tuple[Any, Any, Any]:
+def _stored_matrices(path: Path, node: Node) -> tuple[FileValue, FileValue, FileValue]:
     """Return mass, stiffness and nodes of an `.npz` file: full matrices, or rows, columns and values of entries."""
     arrays = _side_arrays(path, node)
     if "nodes" not in arrays:
@@ -186,7 +187,7 @@ def _stored_matrices(path: Path, node: Node) -> tuple[Any, Any, Any]:
     return found[0], found[1], arrays["nodes"]
 
 
-def _sparse(rows: Any, columns: Any, entries: Any, most: int, what: str, node: Node) -> Any:
+def _sparse(rows: AnyArray, columns: AnyArray, entries: AnyArray, most: int, what: str, node: Node) -> FileValue:
     """Return the sparse matrix of these entries, which has no more rows than all nodes have freedoms."""
     from scipy import sparse
 
@@ -202,7 +203,7 @@ def _sparse(rows: Any, columns: Any, entries: Any, most: int, what: str, node: N
     return sparse.coo_array((entries, (rows.astype(np.int64), columns.astype(np.int64))), shape=(size, size))
 
 
-def _resolved(given: object, sets: Mapping[str, object], node: Node) -> Any:
+def _resolved(given: object, sets: Mapping[str, object], node: Node) -> FileValue:
     """Return an interface with its nodes, which may be given by the name of a node set."""
     if isinstance(given, dict):
         return given | {"nodes": _resolved(given.get("nodes"), sets, node)}
@@ -218,7 +219,7 @@ def _resolved(given: object, sets: Mapping[str, object], node: Node) -> Any:
 
 def _arguments(
     context: FileContext, node: Node, what: str, needs: Mapping[str, Reader], may: Mapping[str, Reader]
-) -> dict[str, Any]:
+) -> dict[str, FileValue]:
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be a mapping, but is {words_for(node)}")
     try:
@@ -227,7 +228,7 @@ def _arguments(
         raise UnfitError(error.mark or node.mark, f"{what}: {error}") from error.__cause__
 
 
-def _section(context: FileContext, node: Node, what: str) -> Any:
+def _section(context: FileContext, node: Node, what: str) -> FileValue:
     """Read a section, or a list of them."""
     import whippletree.flexible_bodies as room
 
@@ -247,7 +248,7 @@ def _section(context: FileContext, node: Node, what: str) -> Any:
     return room.section(**_arguments(context, node, what, *fixed))
 
 
-def _material(context: FileContext, node: Node, what: str) -> Any:
+def _material(context: FileContext, node: Node, what: str) -> FileValue:
     """Read a material: the name of one, or its numbers."""
     import whippletree.flexible_bodies as room
 
@@ -261,7 +262,7 @@ def _material(context: FileContext, node: Node, what: str) -> Any:
     return room.Material(**_arguments(context, node, what, needs, {"poisson_ratio": values.fixed_number}))
 
 
-def _plain(context: FileContext, node: Node, what: str) -> Any:
+def _plain(context: FileContext, node: Node, what: str) -> FileValue:
     """Read numbers, words, flags, lists and mappings of these."""
     if isinstance(node, MapNode):
         return {key: _plain(context, item, f"{what}: {key}") for key, item in node.items.items()}
@@ -274,7 +275,7 @@ def _plain(context: FileContext, node: Node, what: str) -> Any:
     return values.text(node, what)
 
 
-def _stations(context: FileContext, node: Node, what: str) -> list[Any]:
+def _stations(context: FileContext, node: Node, what: str) -> list[FileValue]:
     if not isinstance(node, ListNode):
         raise UnfitError(node.mark, f"{what} must be a list of points, but is {words_for(node)}")
     point = values.entries(values.fixed_number, 3)
@@ -287,7 +288,7 @@ def _fractions(context: FileContext, node: Node, what: str) -> dict[str, float]:
     return {key: values.fixed_number(context, item, f"{what}: {key}") for key, item in node.items.items()}
 
 
-def _node_sets(context: FileContext, node: Node, what: str) -> dict[str, Any]:
+def _node_sets(context: FileContext, node: Node, what: str) -> dict[str, FileValue]:
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be nodes by name, but is {words_for(node)}")
     return {key: _plain(context, item, f"{what}: {key}") for key, item in node.items.items()}

@@ -40,7 +40,7 @@ from whippletree.model.catalogue import registered
 from whippletree.model.io import values
 from whippletree.model.io.nodes import MapNode, Node
 from whippletree.model.io.scopes import UnfitError
-from whippletree.model.io.values import FileContext, Reader
+from whippletree.model.io.values import FileContext, FileValue, Reader
 from whippletree.model.names import suggestion
 
 __all__ = [
@@ -322,10 +322,10 @@ def form_of(node: MapNode, forms: Mapping[str, Form]) -> str:
 
 def arguments(
     context: FileContext, node: MapNode, needs: Mapping[str, Reader], may: Mapping[str, Reader], head: str = ""
-) -> dict[str, Any]:
+) -> dict[str, FileValue]:
     """Read the keys of an element other than its head."""
     known = {**needs, **may}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, item in node.items.items():
         if key == head:
             continue
@@ -366,7 +366,7 @@ def declare(context: FileContext, name: str, node: MapNode, forms: Mapping[str, 
         mechanism.constraint(name, element, **keys)
 
 
-def positional(context: FileContext, form: Form, node: Node, head: str) -> tuple[Any, ...]:
+def positional(context: FileContext, form: Form, node: Node, head: str) -> tuple[FileValue, ...]:
     """Read the value of the head."""
     found = form.head(context, node, head)
     return found if isinstance(found, tuple) else (found,)

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import partial, reduce
-from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias
+from typing import NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
 
 import casadi as ca
 
@@ -29,6 +29,8 @@ from whippletree.elements.drivers import pulse
 from whippletree.errors import ModelError
 from whippletree.model.names import quoted
 from whippletree.spatial.scalars import Scalar
+
+T = TypeVar("T")
 
 __all__ = ["CONSTANTS", "FUNCTIONS", "GrammarError", "Scope", "Token", "evaluate", "tokens", "unquoted"]
 
@@ -315,9 +317,9 @@ class _Descent:
             raise GrammarError("an index must be a whole number", piece.at)
         return int(value)
 
-    def _listed(self, end: str, read: Callable[[], Any]) -> list[Any]:
+    def _listed(self, end: str, read: Callable[[], T]) -> list[T]:
         """Read what stands between commas."""
-        found: list[Any] = []
+        found: list[T] = []
         while self._peek.kind != end:
             if found:
                 self._expect(",")

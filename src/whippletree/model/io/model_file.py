@@ -94,7 +94,7 @@ class Model:
         system: System = self._kept["system"]
         return system
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_kept": {}}
 
     def initial(self, system: System) -> tuple[Any, Any]:
@@ -157,7 +157,7 @@ class Model:
         return tuple(self.run.get("outputs", ()))
 
 
-def _frozen(value: object) -> Any:
+def _frozen(value: object) -> object:
     """Return a value that equals another one's only if both hold the same, and that later changes do not reach.
 
     >>> _frozen({"A": [1.0, 2.0]}) == _frozen({"A": (1.0, 2.0)})

@@ -10,10 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from whippletree.errors import FileError
 from whippletree.model.names import quoted
+
+if TYPE_CHECKING:
+    from ruamel.yaml.error import StreamMark
+
+YamlEvent: TypeAlias = Any
+"""An event of ruamel's parser, of which each kind has other attributes."""
 
 __all__ = ["Leaf", "ListNode", "MapNode", "Mark", "Node", "Source", "read_tree", "words_for"]
 
@@ -174,7 +180,7 @@ class _Composer:
                 self._keys.pop()
         return self._root
 
-    def _events(self) -> Iterator[Any]:
+    def _events(self) -> Iterator[YamlEvent]:
         """Yield the events of ruamel's parser; whatever it raises becomes an error of ours."""
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError
@@ -200,7 +206,7 @@ class _Composer:
         before = self._source.text[:position]
         return Mark(before.count("\n") + 1, position - before.rfind("\n"))
 
-    def _check(self, event: Any) -> None:
+    def _check(self, event: YamlEvent) -> None:
         """Refuse what is dangerous, and what is too much."""
         self._count += 1
         if event.anchor is not None:
@@ -212,7 +218,7 @@ class _Composer:
         if len(self._open) >= MAX_DEPTH:
             self._refuse(event, f"this is nested too deeply: at most {MAX_DEPTH} levels")
 
-    def _node(self, event: Any, kind: str) -> Node:
+    def _node(self, event: YamlEvent, kind: str) -> Node:
         mark = _mark(event.start_mark)
         if kind == "SequenceStart":
             return ListNode(mark, [])
@@ -250,11 +256,11 @@ class _Composer:
         inner.keys[node.text] = node.mark
         return node
 
-    def _refuse(self, event: Any, message: str) -> NoReturn:
+    def _refuse(self, event: YamlEvent, message: str) -> NoReturn:
         raise self._source.error(_mark(event.start_mark), message)
 
 
-def _mark(mark: Any) -> Mark:
+def _mark(mark: StreamMark) -> Mark:
     return Mark(mark.line + 1, mark.column + 1)
 
 

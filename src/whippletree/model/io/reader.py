@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from whippletree.elements import bodies as shapes
 from whippletree.elements.bodies import MassProperties, Shape
@@ -23,7 +22,7 @@ from whippletree.model.io.model_file import Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
 from whippletree.model.io.output_paths import checked_path
 from whippletree.model.io.scopes import Names, UnfitError
-from whippletree.model.io.values import FileContext, Reader
+from whippletree.model.io.values import FileContext, FileValue, Reader
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.orientation import IDENTITY
@@ -252,7 +251,7 @@ class _Reading:
             found = {**{name: mark.line for name, mark in marks.items()}, **found}
         return found
 
-    def _settings(self, key: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
+    def _settings(self, key: str, readers: Mapping[str, Reader]) -> dict[str, object]:
         node = self._root.items.get(key)
         if node is None or _is_empty(node):
             return {}
@@ -352,7 +351,7 @@ def _shape(context: FileContext, node: MapNode, kind: str) -> MassProperties:
 
 def _keys(
     context: FileContext, node: Node, what: str, needs: Mapping[str, Reader], may: Mapping[str, Reader]
-) -> dict[str, Any]:
+) -> dict[str, FileValue]:
     """Read the keys of a mapping inside an element."""
     try:
         return arguments(context, _mapping(node, what), needs, may)

@@ -7,7 +7,7 @@ key.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -44,7 +44,10 @@ class FileContext(NamedTuple):
         return LawScope(self.names, self.mechanism, of_length=of_length)
 
 
-Reader: TypeAlias = Callable[[FileContext, Node, str], Any]
+FileValue: TypeAlias = Any
+"""What a reader makes of a node of a file: a number, an expression, a list or mapping of them, an element."""
+
+Reader: TypeAlias = Callable[[FileContext, Node, str], FileValue]
 
 
 def number(context: FileContext, node: Node, what: str) -> Scalar:
@@ -116,7 +119,7 @@ def words(context: FileContext, node: Node, what: str) -> list[str]:
 def entries(read: Reader, count: int, of: str = "numbers") -> Reader:
     """Return the reader of so many values in a list."""
 
-    def read_entries(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
+    def read_entries(context: FileContext, node: Node, what: str) -> tuple[FileValue, ...]:
         if not isinstance(node, ListNode) or len(node.items) != count:
             raise UnfitError(node.mark, f"{what} must be {count} {of} in a list, but is {words_for(node)}")
         return tuple(read(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
@@ -124,7 +127,7 @@ def entries(read: Reader, count: int, of: str = "numbers") -> Reader:
     return read_entries
 
 
-def vectors(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
+def vectors(context: FileContext, node: Node, what: str) -> tuple[FileValue, ...]:
     """Read a list of vectors."""
     if not isinstance(node, ListNode):
         raise UnfitError(node.mark, f"{what} must be a list of vectors, but is {words_for(node)}")
@@ -142,13 +145,13 @@ law_wrench = entries(law, 6)
 rotation = matrix(3)
 
 
-def free_vector(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
+def free_vector(context: FileContext, node: Node, what: str) -> tuple[FileValue, ...]:
     """Read three laws, null where there is none."""
 
-    def read(context: FileContext, item: Node, what: str) -> Any:
+    def read(context: FileContext, item: Node, what: str) -> FileValue:
         return None if isinstance(item, Leaf) and item.value is None else law(context, item, what)
 
-    found: tuple[Any, ...] = entries(read, 3, "expressions, or null,")(context, node, what)
+    found: tuple[object, ...] = entries(read, 3, "expressions, or null,")(context, node, what)
     return found
 
 
@@ -166,7 +169,7 @@ def numbers(context: FileContext, node: Node, what: str) -> tuple[Scalar, ...]:
     return tuple(number(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
 
 
-def axis(context: FileContext, node: Node, what: str) -> Any:
+def axis(context: FileContext, node: Node, what: str) -> FileValue:
     """Read a direction: x, -y, or three numbers."""
     return node.text if isinstance(node, Leaf) and isinstance(node.value, str) else vector(context, node, what)
 
@@ -175,7 +178,7 @@ def diagonal_or(size: int) -> Reader:
     """Return the reader of a symmetric matrix, given whole or by its diagonal."""
     whole_matrix, diagonal = matrix(size), entries(number, size)
 
-    def read(context: FileContext, node: Node, what: str) -> Any:
+    def read(context: FileContext, node: Node, what: str) -> FileValue:
         if isinstance(node, ListNode) and node.items and isinstance(node.items[0], ListNode):
             return whole_matrix(context, node, what)
         return diagonal(context, node, what)
@@ -183,7 +186,7 @@ def diagonal_or(size: int) -> Reader:
     return read
 
 
-def pose(context: FileContext, node: Node, what: str) -> Any:
+def pose(context: FileContext, node: Node, what: str) -> FileValue:
     """Read a pose: a 4 x 4 matrix, or a point `at` and a `rotation`, either of which may be left out."""
     if not isinstance(node, MapNode):
         return matrix(4)(context, node, what)
@@ -212,10 +215,10 @@ def coordinate(context: FileContext, node: Node, what: str) -> tuple[str, int]:
 def coordinates(count: int) -> Reader:
     """Return the reader of so many joint coordinates in a list, or of one alone."""
 
-    def read(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
+    def read(context: FileContext, node: Node, what: str) -> tuple[FileValue, ...]:
         if count == 1 and not isinstance(node, ListNode):
             return (coordinate(context, node, what),)
-        found: tuple[Any, ...] = entries(coordinate, count, "names of joints")(context, node, what)
+        found: tuple[object, ...] = entries(coordinate, count, "names of joints")(context, node, what)
         return found
 
     return read
@@ -234,12 +237,12 @@ def ratios(context: FileContext, node: Node, what: str) -> dict[tuple[str, int],
     return found
 
 
-def by_joint(context: FileContext, node: Node, what: str) -> dict[str, Any]:
+def by_joint(context: FileContext, node: Node, what: str) -> dict[str, FileValue]:
     """Read numbers by joint: one, or a list where the joint has several."""
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be a mapping from joints to numbers, but is {words_for(node)}")
     known = {use.name: use.joint for use in context.mechanism.describe().coordinate_owners}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, item in node.items.items():
         if name not in known:
             raise UnfitError(node.keys[name], f"{what}: there is no joint {suggestion(name, known)}")
@@ -252,7 +255,7 @@ def by_joint(context: FileContext, node: Node, what: str) -> dict[str, Any]:
     return found
 
 
-def guess(context: FileContext, node: Node, what: str) -> dict[str, Any]:
+def guess(context: FileContext, node: Node, what: str) -> dict[str, FileValue]:
     """Read a guess: numbers by joint, and poses by body or frame."""
     if not isinstance(node, MapNode):
         wanted = "a mapping from joints to numbers, or from bodies to poses"
@@ -279,11 +282,11 @@ def _is_pose(node: Node) -> bool:
     )
 
 
-def laws_by_name(context: FileContext, node: Node, what: str) -> dict[str, Any]:
+def laws_by_name(context: FileContext, node: Node, what: str) -> dict[str, FileValue]:
     """Read laws by name: one, or a list where what is named has several."""
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be a mapping from names to expressions, but is {words_for(node)}")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, item in node.items.items():
         own = f"{what}: {quoted(name)}"
         if isinstance(item, ListNode):
@@ -317,7 +320,7 @@ def outputs(context: FileContext, node: Node, what: str) -> list[str]:
     return found
 
 
-def known_keys(node: MapNode, known: Any, what: str) -> None:
+def known_keys(node: MapNode, known: Iterable[str], what: str) -> None:
     """Check that there are no other keys than these."""
     for key in node.items:
         if key not in known:

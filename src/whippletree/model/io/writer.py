@@ -145,7 +145,7 @@ def _in_quotes(representer: Any, text: str) -> Any:
 _SIMPLE = re.compile(r"-?\w([\w .+*/()-]*[\w)])?", re.ASCII)
 
 
-def _safe(tree: object) -> Any:
+def _safe(tree: object) -> object:
     """Return a tree in which every text that might be taken for something else is in quotes."""
     if isinstance(tree, Mapping):
         return {_safe_key(key): _safe(item) for key, item in tree.items()}
@@ -154,6 +154,6 @@ def _safe(tree: object) -> Any:
     return _Quoted(tree) if isinstance(tree, str) and not _SIMPLE.fullmatch(tree) else tree
 
 
-def _safe_key(key: object) -> Any:
+def _safe_key(key: object) -> object:
     """Return a key, in quotes if it has blanks: within braces it would else be broken where a line ends."""
     return _Quoted(key) if isinstance(key, str) and " " in key else _safe(key)

@@ -19,6 +19,7 @@ from numba.core.typing import templates
 
 from whippletree.simulate.loop_compiler.numba_structs import (
     NativeStructType,
+    NumbaObject,
     array_at,
     field,
     type_of_annotation,
@@ -29,9 +30,9 @@ from whippletree.simulate.native_functions import CASTS, MARKED, MarkedFunction
 __all__ = ["compiled", "library_of"]
 
 # Numba's own functions say nothing of their types
-_helpers: Any = cgutils
-_types: Any = types
-_templates: Any = templates
+_helpers: NumbaObject = cgutils
+_types: NumbaObject = types
+_templates: NumbaObject = templates
 _word, _byte, _number = ir.IntType(64), ir.IntType(8), ir.DoubleType()
 _KERNEL_WORDS = 6
 
@@ -43,9 +44,9 @@ class _NotYetCode(compiler.Compiler):
         super().__init__(*given)  # type: ignore[no-untyped-call]
         self.state.flags.no_compile = True
 
-    def _compile_core(self) -> Any:
+    def _compile_core(self) -> NumbaObject:
         made = super()._compile_core()  # type: ignore[no-untyped-call]
-        known_by = list[Any]().append  # what Numba knows it by would be its machine code
+        known_by = list[NumbaObject]().append  # what Numba knows it by would be its machine code
         self.state.targetctx.insert_user_function(known_by, made.fndesc, [made.library])
         return made._replace(entry_point=known_by)
 
@@ -58,10 +59,10 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-_DISPATCHERS: list[Any] = []  # types do not keep them alive
+_DISPATCHERS: list[NumbaObject] = []  # types do not keep them alive
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compiled(function: Callable[..., object]) -> NumbaObject:
     """Return a function that calls those of the time loops, as Numba compiles it for the types that it is called with.
 
     >>> from whippletree.simulate.kernel_calls import copy
@@ -105,7 +106,7 @@ def tell_numba() -> None:
             function._numba_type_ = _written(function, _cast(type_of_struct(struct)))  # type: ignore[attr-defined]
 
 
-def _type_of_function(marked: MarkedFunction) -> Any:
+def _type_of_function(marked: MarkedFunction) -> NumbaObject:
     if marked.mark == "instruction":
         return _written(marked.function, _INSTRUCTIONS[marked.function.__name__])
     if marked.mark in ("by_address", "declared"):
@@ -115,7 +116,7 @@ def _type_of_function(marked: MarkedFunction) -> Any:
     return _types.Dispatcher(_DISPATCHERS[-1])
 
 
-def _signature(function: Callable[..., Any]) -> Any:
+def _signature(function: Callable[..., object]) -> NumbaObject:
     """Return the types of the result and of the arguments, as annotations say."""
     given = inspect.signature(function)
     arguments = [type_of_annotation(str(one.annotation)) for one in given.parameters.values()]
@@ -125,7 +126,7 @@ def _signature(function: Callable[..., Any]) -> Any:
 # ---------------------------------------------------------------------- written out in LLVM's language
 
 
-def _written(function: Callable[..., Any], typed: Callable[..., Any]) -> Any:
+def _written(function: Callable[..., object], typed: Callable[..., object]) -> NumbaObject:
     """Return the type of a function whose calls are written out."""
     given = list(inspect.signature(function).parameters.values())
     first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -135,10 +136,10 @@ def _written(function: Callable[..., Any], typed: Callable[..., Any]) -> Any:
     return _types.Function(template)
 
 
-def _call_by_address(function: Callable[..., Any]) -> Callable[..., Any]:
+def _call_by_address(function: Callable[..., object]) -> Callable[..., object]:
     """Return how a call by address is typed, and how its code is made."""
 
-    def generate(context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]) -> ir.Value:
+    def generate(context: NumbaObject, builder: ir.IRBuilder, sig: NumbaObject, values: Sequence[ir.Value]) -> ir.Value:
         convention = context.call_conv
         kind = convention.get_function_type(sig.return_type, sig.args)
         number = field(builder, sig.args[0], values[0], function.__name__)
@@ -151,19 +152,19 @@ def _call_by_address(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda context, *arguments: (_signature(function), generate)
 
 
-def _cast(struct: NativeStructType) -> Callable[..., Any]:
+def _cast(struct: NativeStructType) -> Callable[..., object]:
     """Return how an address is read as that of a struct."""
 
-    def generate(context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]) -> ir.Value:
+    def generate(context: NumbaObject, builder: ir.IRBuilder, sig: NumbaObject, values: Sequence[ir.Value]) -> ir.Value:
         return builder.inttoptr(values[0], context.get_value_type(sig.return_type))
 
     return lambda context, address: (struct(_types.int64), generate)
 
 
-def _kernel_call(context: Any, kernel: Any) -> Any:
+def _kernel_call(context: NumbaObject, kernel: NumbaObject) -> NumbaObject:
     """Call a kernel: an array of six addresses."""
 
-    def generate(context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]) -> ir.Value:
+    def generate(context: NumbaObject, builder: ir.IRBuilder, sig: NumbaObject, values: Sequence[ir.Value]) -> ir.Value:
         array, pointer = context.make_array(sig.args[0])(context, builder, values[0]), _byte.as_pointer()
         numbers = [builder.load(builder.gep(array.data, [_word(k)])) for k in range(_KERNEL_WORDS)]
         kind = ir.FunctionType(ir.VoidType(), [pointer] * (_KERNEL_WORDS - 1))
@@ -174,23 +175,23 @@ def _kernel_call(context: Any, kernel: Any) -> Any:
     return _types.void(kernel), generate
 
 
-def _kept_apart(context: Any) -> Any:
+def _kept_apart(context: NumbaObject) -> NumbaObject:
     """Keep the function that is being made from being copied into its callers."""
 
-    def generate(context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]) -> ir.Value:
+    def generate(context: NumbaObject, builder: ir.IRBuilder, sig: NumbaObject, values: Sequence[ir.Value]) -> ir.Value:
         builder.function.attributes.add("noinline")
         return context.get_dummy_value()
 
     return _types.void(), generate
 
 
-_INSTRUCTIONS: dict[str, Callable[..., Any]] = {"call": _kernel_call, "not_inlined": _kept_apart}
+_INSTRUCTIONS: dict[str, Callable[..., object]] = {"call": _kernel_call, "not_inlined": _kept_apart}
 
 
 # ---------------------------------------------------------------------- entries
 
 
-def _entry_library(marked: MarkedFunction, made: Any) -> str:
+def _entry_library(marked: MarkedFunction, made: NumbaObject) -> str:
     """Return the module of a function that Python calls with a table of words (see `EntryPoint`)."""
     context, kinds = made.target_context, made.signature.args
     library = context.codegen().create_library(marked.symbol)
@@ -211,7 +212,7 @@ def _entry_library(marked: MarkedFunction, made: Any) -> str:
     return str(library.get_llvm_str())
 
 
-def _argument(context: Any, builder: ir.IRBuilder, kind: Any, words: Iterator[ir.Value]) -> ir.Value:
+def _argument(context: NumbaObject, builder: ir.IRBuilder, kind: NumbaObject, words: Iterator[ir.Value]) -> ir.Value:
     """Return an argument, made of the next words of the table, as Numba knows it."""
     first = next(words)
     if isinstance(kind, types.Array):

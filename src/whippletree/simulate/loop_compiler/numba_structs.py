@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -14,14 +14,17 @@ from numba.np import arrayobj
 
 from whippletree.simulate.native_structs import KINDS, WORDS_PER_FIELD, NativeStruct, struct_named
 
+NumbaObject: TypeAlias = Any
+"""A type, context or signature of Numba's, whose library says no types."""
+
 __all__ = ["NativeStructType", "array_at", "field", "type_of_annotation", "type_of_struct"]
 
 # Numba's own functions say nothing of their types
-_numba: Any = extending
-_types: Any = types
-_arrays: Any = arrayobj
-_helpers: Any = cgutils
-_Attributes: Any = templates.AttributeTemplate
+_numba: NumbaObject = extending
+_types: NumbaObject = types
+_arrays: NumbaObject = arrayobj
+_helpers: NumbaObject = cgutils
+_Attributes: NumbaObject = templates.AttributeTemplate
 _WORD = ir.IntType(64)
 
 
@@ -32,7 +35,7 @@ class NativeStructType(types.Type):
         self.fields = fields
         super().__init__(name=f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields.items())})")
 
-    def of(self, name: str) -> Any:
+    def of(self, name: str) -> NumbaObject:
         """Return the type of a field."""
         return type_of_annotation(self.fields[name])
 
@@ -44,7 +47,7 @@ def type_of_struct(struct: type[NativeStruct]) -> NativeStructType:
     return struct._numba_type_  # type: ignore[attr-defined,no-any-return]
 
 
-def type_of_annotation(annotation: str) -> Any:
+def type_of_annotation(annotation: str) -> NumbaObject:
     """Return the type that an annotation means: a number, an array, a struct, or a tuple of numbers.
 
     >>> type_of_annotation("Numbers")
@@ -71,7 +74,9 @@ def field(builder: ir.IRBuilder, kind: NativeStructType, value: ir.Value, name: 
     return number
 
 
-def array_at(context: Any, builder: ir.IRBuilder, kind: Any, address: ir.Value, shape: Sequence[ir.Value]) -> ir.Value:
+def array_at(
+    context: NumbaObject, builder: ir.IRBuilder, kind: NumbaObject, address: ir.Value, shape: Sequence[ir.Value]
+) -> ir.Value:
     """Return the code that makes an array, without an owner, of an address and its sizes."""
     array = _arrays.make_array(kind)(context, builder)
     strides = [_WORD(8)] if len(shape) == 1 else [builder.mul(shape[1], _WORD(8)), _WORD(8)]
@@ -89,11 +94,11 @@ def array_at(context: Any, builder: ir.IRBuilder, kind: Any, address: ir.Value, 
 class _StructFields(_Attributes):  # type: ignore[misc]
     key = NativeStructType
 
-    def generic_resolve(self, kind: NativeStructType, field: str) -> Any:
+    def generic_resolve(self, kind: NativeStructType, field: str) -> NumbaObject:
         return kind.of(field) if field in kind.fields else None
 
 
-def _read(context: Any, builder: ir.IRBuilder, kind: NativeStructType, value: ir.Value, name: str) -> ir.Value:
+def _read(context: NumbaObject, builder: ir.IRBuilder, kind: NativeStructType, value: ir.Value, name: str) -> ir.Value:
     """Return the code that reads a field: a number, or an array without an owner."""
     array_kind, first = kind.of(name), field(builder, kind, value, name)
     if not isinstance(array_kind, types.Array):
@@ -102,7 +107,7 @@ def _read(context: Any, builder: ir.IRBuilder, kind: NativeStructType, value: ir
     return array_at(context, builder, array_kind, first, shape)
 
 
-def _unboxed(kind: NativeStructType, value: ir.Value, c: Any) -> Any:
+def _unboxed(kind: NativeStructType, value: ir.Value, c: NumbaObject) -> NumbaObject:
     number = c.pyapi.object_getattr_string(value, "address")
     address = c.pyapi.long_as_voidptr(number)
     c.pyapi.decref(number)

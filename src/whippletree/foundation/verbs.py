@@ -1,0 +1,54 @@
+"""Verbs that a class offers although their work is done in a room that is built on it.
+
+`mechanism.build()` makes a `System`, and `system.simulate(...)` a `Trajectory`: conveniences, whose rooms import the
+class and not the other way round. The function there is written, typed and documented once, and the class names it:
+
+    class System:
+        if TYPE_CHECKING:
+            sweep = studies.sweep
+        else:
+            sweep = Verb("whippletree.studies", "sweep")
+
+Its first argument is the object. Its module is imported when the verb is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from whippletree.foundation.user_frames import user_facing
+
+__all__ = ["Verb", "imported"]
+
+
+def imported(module: str, name: str) -> Any:
+    """Return something of a module, which is imported now if it has not been.
+
+    >>> imported("math", "sqrt")(9.0)
+    3.0
+    """
+    return getattr(importlib.import_module(module), name)
+
+
+class Verb:
+    """A method of a class that is a function of a module which knows the class.
+
+    >>> class Sample(list):
+    ...     mean = Verb("statistics", "fmean")
+    >>> Sample([1.0, 4.0]).mean()
+    2.5
+    """
+
+    def __init__(self, module: str, function: str) -> None:
+        self._module, self._function = module, function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, whole: object | None, owner: type) -> Callable[..., Any]:
+        function: Callable[..., object] = user_facing(imported(self._module, self._function))
+        setattr(self._owner, self._name, function)  # a method like others from now on
+        return function if whole is None else MethodType(function, whole)
