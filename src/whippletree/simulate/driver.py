@@ -172,6 +172,8 @@ class Driver:
         run = self._sim.run_state
         if status == Status.POOR or (status == Status.UNTRUSTED and not run.flags[KEEP_PLAN]):
             self._plan_again()
+        elif status == Status.SINGULAR:
+            run.flags[KEEP_PLAN] = 1  # no choice of coordinates is better there
         elif status == Status.UNTRUSTED:
             self._give_rates()
         else:
