@@ -73,6 +73,12 @@ class RunPlans:
             return None
         return None if plan is None else planner.known(present, plan, known, q, where)
 
+    def from_start(self) -> RunPlans:
+        """Return plans for another run from the start: it begins with the built one, and knows all."""
+        twin = self.copy()
+        twin.now = self._known[0]
+        return twin
+
     def copy(self) -> RunPlans:
         """Return plans that go their own way; what belongs to each plan is shared."""
         twin = object.__new__(RunPlans)

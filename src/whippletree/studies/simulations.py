@@ -105,7 +105,7 @@ def simulate(
 
     The certificate says what was measured about the run, and that its global error is not estimated. With
     `verify=True` the run is made again by another method with another tolerance or step, in at most one and a half
-    times the evaluations, and the certificate says how many digits agree. Functions are called again then, and a
+    times the work, and the certificate says how many digits agree. Functions are called again then, and a
     controller that remembers something begins with what it remembered at the start.
 
     If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
@@ -182,6 +182,7 @@ def _second_run(
         reached = controller_state(controller)
         restore_controller(controller, remembered)
         other = Simulation(run.simulation.system, **options | how.options)
+        other.plans = run.simulation.plans.from_start()  # none is made twice
         found = agreement(run, SampledRun(other, until, controller, period), how)
         restore_controller(controller, reached)
         return found

@@ -217,16 +217,17 @@ class ClosureNumbers:
         return np.asarray(G.transpose(1, 0, 2) / self.row_scale[:, None] * self.column_scale)
 
     def tree_rows(self, q: Array, t: float, parameters: Array) -> Array:
-        """Return all rows as the formulations use them: on the tree's velocities (m, nv), not scaled; read only.
-
-        Plans are compared at one configuration, so that the last rows are kept.
-        """
+        """Return all rows as the formulations use them: on the tree's velocities (m, nv), not scaled."""
         if self.families is not None:
             return dense(self.families.tree_rows(q), self.plan.nv)
+        return np.asarray(self._tree_rows(q, t, parameters).full())
+
+    def scaled_tree_rows(self, q: Array, t: float, parameters: Array) -> Array:
+        """Return the tree's rows, scaled; read only. The last are kept: plans are compared at one configuration."""
         asked = q.tobytes(), t, parameters.tobytes()
         kept, rows = self._last_tree_rows
         if kept != asked:
-            rows = np.asarray(self._tree_rows(q, t, parameters).full())
+            rows = self.tree_rows(q, t, parameters) / self.tree_row_scale[:, None] * self.column_scale
             rows.flags.writeable = False
             self._last_tree_rows = asked, rows
         return rows
