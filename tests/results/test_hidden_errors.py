@@ -56,6 +56,17 @@ def test_implicit_steps_let_no_state_grow(method: str) -> None:
     run = with_state(LAWS["linear"]).simulate(1.0, v=[1.0], method=method, step=0.01)
     assert run.certificate.state_growth < 1
     assert run.certificate.ok
+    assert any('the state "z" where it changes by its own law' in words for words in run.certificate.unchecked)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("step", "resolved"), [(0.9e-3, True), (1.1e-3, False), (2.7e-3, False)])
+def test_a_stable_but_coarse_step_does_not_resolve_a_state(law: str, step: float, resolved: bool) -> None:
+    """Nothing grows, and yet what decays in 1 ms is not seen in steps that are longer: `ok` does not speak of it."""
+    found = with_state(LAWS[law]).simulate(0.05, v=[1.0], method="rk4", step=step).certificate
+    assert found.ok
+    said = [words for words in found.unchecked if '"z"' in words]
+    assert said == [] if resolved else ("takes 0.001 s" in said[0] and f"a step is {step:.3g} s" in said[0])
 
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853", "adams"])

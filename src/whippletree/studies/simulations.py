@@ -346,6 +346,7 @@ def _trajectory(
         found, counted["notes"] = {}, (*counted["notes"], f"all that is measured, which failed: {error}")
     if simulation.baumgarte is not None:
         counted |= _drift(simulation, found)
+    counted["notes"] = (*counted["notes"], *found.get("notes", ()))
     certificate = Certificate(**(found | counted))
     q, v, z, work = _parts(system, rows)
     info = {"method": simulation.method, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
@@ -368,7 +369,8 @@ def _measured(run: SampledRun, t: Array, rows: Array, efforts: Array) -> dict[st
     growth = state_growth(run.simulation, seen)
     switched = bool(run.simulation.events.changes)
     found = measured(seen, switched=switched, energy_tolerance=_energy_tolerance(run.simulation))
-    return {**found, "state_growth": growth.factor, "growing_state": growth.state}
+    notes = (growth.unresolved,) if growth.unresolved else ()
+    return {**found, "state_growth": growth.factor, "growing_state": growth.state, "notes": notes}
 
 
 def _energy_tolerance(simulation: Simulation) -> float:
