@@ -1,47 +1,149 @@
 """What `verify=True` costs: CPU time of runs with it over that of runs without.
 
-    python benchmarks/verification.py [problem ...]
+    python benchmarks/verification.py [problem ...] [--rounds 4] [--work]
 
-The problems are those of `accuracy.py` that are not random, with a tolerance of 1e-8. The least of four runs
-counts, after one that compiles. The bar is 2.5.
+The problems are those of `accuracy.py` that are not random, and four long runs, in which nothing but steps takes time:
+by methods that choose their steps, with tolerances of 1e-6, 1e-8 and 1e-10 (1e-4 if they are implicit), and by all
+methods with steps of a fixed size. The least of four runs counts, after one that compiles. The bar is 2.5. Told are
+also the digits that agree, and how the second run was made.
+
+With ``--work``, what a step costs beside its evaluations, in these: the numbers of `studies/verification.py`. What an
+evaluation costs is the slope of the time of `rk4` and `dop853` with steps of a fixed size.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
-from accuracy import ADAPTIVE
-from accuracy_problems import Problem, problems
+import numpy as np
+from accuracy_problems import Model, Problem, hinge, one_four_bar, problems, six_hinges
 from timing import table
 
-BAR, TOLERANCE, ROUNDS = 2.5, 1e-8, 4
+import whippletree as wt
+from whippletree.studies.verification import STEP_WORK
+from whippletree.system.example_systems import four_bar
+
+BAR = 2.5
+FIXED = ("semi_implicit_euler", "rk4", "dopri5", "dop853", "trapezoidal", "generalized_alpha")
 
 
-def seconds(problem: Problem, method: str) -> tuple[float, float]:
-    """CPU seconds of a run, without and with the second one."""
+def arm() -> Model:
+    """Seven bodies in a row, on hinges of all directions."""
+    m = wt.Mechanism("arm")
+    tip = m.ground
+    for k, axis in enumerate("yxzyxzy"):
+        body = m.body(f"link {k}", mass=1.0, com=(0.5, 0, 0), inertia=np.diag([0.02, 0.1, 0.1]))
+        m.revolute(f"joint {k}", tip, body, axis=axis, at=(float(k > 0), 0, 0))
+        tip = body
+    return Model(m.build(), {}, lambda run: run.q)
+
+
+def crank() -> Model:
+    return Model(four_bar(), {}, lambda run: run.q)
+
+
+def chosen() -> dict[str, Problem]:
+    """The problems by name; of long ones the motion is not compared."""
+    found = {name: one for name, one in problems().items() if not name.startswith("random")}
+    for name, model, duration, step in (
+        ("long hinge", hinge, 300.0, 2e-2),
+        ("long arm", arm, 6.0, 1e-3),
+        ("long crank", crank, 60.0, 8e-3),
+        ("long bricard", six_hinges, 100.0, 2e-2),
+    ):
+        found[name] = Problem(name, model, partial(np.zeros_like), duration, step)
+    return found
+
+
+def ways(problem: Problem) -> Iterator[tuple[str, dict[str, Any]]]:
+    """In which ways a problem is run: in words, and as options."""
+    for method in ("dopri5", "dop853", "adams"):
+        for tolerance in (1e-6, 1e-8, 1e-10):
+            yield f"{method}, {tolerance:g}", {"method": method, "tolerance": tolerance}
+    for method in ("trapezoidal", "generalized_alpha"):
+        yield f"{method}, 0.0001", {"method": method, "tolerance": 1e-4, "adaptive": True}
+    for method in FIXED:
+        step = problem.steps.get(method, problem.step) / 2
+        yield f"{method}, {1e3 * step:g} ms", {"method": method, "step": step, "adaptive": False}
+
+
+def seconds(problem: Problem, options: Mapping[str, Any], rounds: int) -> tuple[float, float, wt.Certificate]:
+    """CPU seconds of a run, without and with the second one, and the certificate with it."""
     model = problem.model()
-
-    def least(verify: bool) -> float:
-        times = []
-        for _ in range(ROUNDS + 1):
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(rounds + 1):
+        for verify, found in times.items():
             begin = time.process_time()
-            model.system.simulate(
-                problem.duration, times=problem.times, method=method, tolerance=TOLERANCE, verify=verify, **model.start
-            )
-            times.append(time.process_time() - begin)
-        return min(times[1:])
+            run = model.system.simulate(problem.duration, times=problem.times, verify=verify, **options, **model.start)
+            found.append(time.process_time() - begin)
+    return min(times[False][1:]), min(times[True][1:]), run.certificate
 
-    return least(False), least(True)
+
+# ---------------------------------------------------------------------------------------------------------
+# The work of a step
+
+
+def cost(model: Model, options: Mapping[str, Any], duration: float, rounds: int) -> tuple[float, int, int]:
+    """CPU seconds of a run, its evaluations, and its steps with those that were refused."""
+    least = np.inf
+    for _ in range(rounds):
+        simulation = wt.Simulation(model.system, **options, **model.start)
+        begin = time.process_time()
+        simulation.run(np.array([duration]))
+        least = min(least, time.process_time() - begin)
+    return least, simulation.evaluations, simulation.steps + simulation.refused
+
+
+def step_work(rounds: int) -> None:
+    """What steps cost, for mechanisms that do not change their coordinates."""
+    rows = []
+    for name, make, duration in (
+        ("hinge", hinge, 300.0),
+        ("arm", arm, 10.0),
+        ("crank", crank, 30.0),
+        ("bricard", six_hinges, 30.0),
+        ("four-bar", one_four_bar, 10.0),
+    ):
+        model = make()
+        runs: Callable[..., tuple[float, int, int]] = partial(cost, model, duration=duration, rounds=rounds)
+        small, large = (runs({"method": m, "step": duration / 4000, "adaptive": False}) for m in ("rk4", "dop853"))
+        one = (large[0] - small[0]) / (large[1] - small[1])
+        options = [{"method": m, "step": duration / 4000, "adaptive": False} for m in FIXED]
+        options += [{"method": m, "tolerance": 1e-8 if m[0] in "ad" else 1e-4, "adaptive": True} for m in STEP_WORK]
+        for given in options:
+            seconds, evaluations, steps = runs(given)
+            how = "chosen steps" if given["adaptive"] else "fixed steps"
+            rows.append([name, given["method"], how, 1e6 * one, (seconds / one - evaluations) / steps])
+    table("Work of a step", ["mechanism", "method", "", "evaluation, µs", "step beside them, evaluations"], rows)
+
+
+def main() -> None:
+    known = chosen()
+    parser = argparse.ArgumentParser(description="What verify=True costs.")
+    parser.add_argument("problems", nargs="*", metavar="problem", help=f"any of {', '.join(known)} (default: all)")
+    parser.add_argument("--rounds", type=int, default=4, help="runs of which the least counts")
+    parser.add_argument("--work", action="store_true", help="what a step costs beside its evaluations")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if arguments.work:
+        step_work(arguments.rounds)
+        return
+    rows = []
+    for name in arguments.problems or known:
+        for words, options in ways(known[name]):
+            alone, verified, found = seconds(known[name], options, arguments.rounds)
+            ratio = verified / alone
+            bar = "met" if ratio <= BAR else "MISSED"
+            rows.append([name, words, 1e3 * alone, 1e3 * verified, ratio, bar, f"{found.digits:.1f}", found.second_run])
+    header = ["problem", "method", "run, ms", "verified, ms", "ratio", f"≤ {BAR:g}", "digits", "second run"]
+    missed = sum(row[5] != "met" for row in rows)
+    table("Cost of verify=", header, rows, f"{len(rows) - missed} met, {missed} missed.")
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    rows = []
-    for name in sys.argv[1:] or [name for name in problems() if not name.startswith("random")]:
-        for method in ADAPTIVE:
-            alone, verified = seconds(problems()[name], method)
-            ratio = verified / alone
-            rows.append([name, method, 1e3 * alone, 1e3 * verified, ratio, "met" if ratio <= BAR else "MISSED"])
-    table("Cost of verify=", ["problem", "method", "run, ms", "verified, ms", "ratio", f"≤ {BAR:g}"], rows)
+    main()

@@ -81,7 +81,7 @@ from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["HIGHEST", "Adams"]
 
-_DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
+_DONE, _UNTRUSTED, _POOR, _SINGULAR = Status.DONE, Status.UNTRUSTED, Status.POOR, Status.SINGULAR
 _OPEN, _TOO_SMALL, _NOT_FINITE = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE
 _ARRIVED = -1  # a step is delivered, and not yet in the history
 _OWN, _LOWER, _LOWEST = 0, 1, 2  # in `AdamsWork.errors`: of the order of the step, one less, two less
@@ -305,7 +305,7 @@ def _attempt(
             good != _DONE or singular_ahead(b, run, past[_SHARE], nearest) or _over_singular(b, run, a, t, h)
         ):
             past[_KNOWN] = 0.0
-            return _POOR, h, fails  # others go across singular positions
+            return _SINGULAR if good == _DONE else _POOR, h, fails  # others go across singular positions
         error = np.inf
         if good != _UNTRUSTED:
             _correct(a, h, b.q.size, tolerance)

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Driver"]
 
+_MOST_BOUND = 16
+"""How many plans a run keeps its kernels bound for."""
+
 
 class Driver:
     """Moves a simulation on; what it keeps itself can be made again at any time."""
@@ -55,6 +58,7 @@ class Driver:
         # numbers are read faster in these
         self._times, self._counts = run.times.data.cast("B").cast("d"), run.counts.data
         self._bindings: KernelBindings | None = None
+        self._known: dict[int, KernelBindings] = {}  # by plan, which they keep alive
         self._crossing: Stepper | None = None
         self._budget = StepBudget()
         self._end = np.zeros(1)
@@ -65,7 +69,7 @@ class Driver:
         """The kernels under the present plan."""
         if self._bindings is None:
             sim, run = self._sim, self._sim.run_state
-            self._bindings = bound = KernelBindings(sim.plans.now, sim.formulation, sim.parameters, sim.baumgarte)
+            self._bindings = bound = self._bound()
             run.flags[[LOOPS, POWERS, PLAIN]] = bound.closed, bound.powers, bound.plain
             run.times[[STOP_AT, HOP_SHARE]] = np.inf, sim.stepper.corner_hop
             run.counts[SINGULAR_FOUND] = 0
@@ -74,6 +78,18 @@ class Driver:
             self._next = Stretch(bound, run, watched, self._output)
             self._crossing = None
         return self._bindings
+
+    def _bound(self) -> KernelBindings:
+        """Return the kernels under the present plan, which the run may have worked with before."""
+        sim, known = self._sim, self._known
+        found = known.get(id(sim.plans.now))
+        if found is not None:
+            found.clear()
+            return found
+        if len(known) == _MOST_BOUND:
+            known.clear()
+        found = known[id(sim.plans.now)] = KernelBindings(sim.plans.now, sim.formulation, sim.parameters, sim.baumgarte)
+        return found
 
     def step(self, end: float) -> None:
         """Go on to a time."""
@@ -138,6 +154,8 @@ class Driver:
         stretch.outputs = outputs
         stretch.smallest = max(self._smallest(), TIME_ROUNDING * abs(begun))
         stretch.brief, stretch.steps = budget.brief, budget.begin()
+        if sim.pause_every:
+            stretch.steps = min(stretch.steps, sim.pause_every - steps % sim.pause_every)
         status = self._advance(stretch)
         budget.end(paused=status == Status.PAUSED)
         if status == Status.PAUSED and times[TIME] == begun and self._counts[STEPS] > steps:
@@ -172,6 +190,8 @@ class Driver:
         run = self._sim.run_state
         if status == Status.POOR or (status == Status.UNTRUSTED and not run.flags[KEEP_PLAN]):
             self._plan_again()
+        elif status == Status.SINGULAR:
+            run.flags[KEEP_PLAN] = 1  # no choice of coordinates is better there
         elif status == Status.UNTRUSTED:
             self._give_rates()
         else:

@@ -80,7 +80,7 @@ from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["Implicit"]
 
-_DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
+_DONE, _UNTRUSTED, _POOR, _SINGULAR = Status.DONE, Status.UNTRUSTED, Status.POOR, Status.SINGULAR
 _OPEN, _TOO_SMALL, _NOT_FINITE, _STUCK = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE, Status.STUCK
 _AGAIN = Status.AGAIN
 
@@ -224,7 +224,8 @@ def _attempt(
             if run.flags[LOOPS] and (
                 good != _DONE or singular_ahead(b, run, pivot, HANDED_OVER_LATE) or over_singular(b, run, h, a.new)
             ):
-                return _POOR, h, error, shrunk  # others go across singular positions
+                # others go across singular positions
+                return _SINGULAR if good == _DONE else _POOR, h, error, shrunk
             if not a.adaptive:
                 return _DONE, h, error, shrunk
             back = past[_LAST] if past[_DEPTH] > 0.0 else 0.0

@@ -17,7 +17,7 @@ __all__ = ["KernelBindings"]
 
 
 class KernelBindings:
-    """The kernels of a run and their arrays; made anew when the numeric plan changes.
+    """The kernels of a run under a numeric plan, and their arrays.
 
     With Baumgarte's terms the rates hold the loops together, and nothing is put back onto the closures.
 
@@ -82,6 +82,13 @@ class KernelBindings:
     def row_size(self) -> int:
         """How many numbers a row [q, v, z, work] has."""
         return self.system.nq + self.y_size - self.system.nv
+
+    def clear(self) -> None:
+        """Forget all states that kernels have worked on, as if it were made anew."""
+        for name, array in self._arrays.items():
+            if name not in ("parameters", "q_scale"):
+                array.fill(0.0)
+        self._arrays["q"][:], self._arrays["z"][:] = self.system.q0, self.system.z0
 
     def array(self, name: str, size: int) -> Array:
         """Make an array that kernels know by this name."""

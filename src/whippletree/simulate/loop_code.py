@@ -54,7 +54,13 @@ _MAKER = "whippletree.simulate.loop_compiler.make_loops"
 
 def address(symbol: str) -> int:
     """Return the address of a function by address, or of an entry."""
-    marked = _by_symbol(len(MARKED)).get(symbol)
+    return _address(symbol, len(MARKED))
+
+
+@functools.cache
+def _address(symbol: str, count: int) -> int:
+    """Return the address of one of so many functions."""
+    marked = _by_symbol(count).get(symbol)
     with making():
         if marked is None or in_package(marked):
             return _loops().addresses[symbol]

@@ -48,14 +48,10 @@ class RunPlans:
     def again(self, q: Array, where: Conditions) -> bool:
         """Go on with a plan that is clearly better at a configuration, if there is one; say whether there is."""
         known, present = [loop_plan(system) for system in self._known], loop_plan(self.now)
-        planner, singular = self.loops.planner, self.loops.consistency.near_singular
-        try:
-            plan = None if singular(q, where) else planner.better(present, q, where, known)
-        except (WhippletreeError, np.linalg.LinAlgError):  # there is no plan at all
-            plan = None
+        planner = self.loops.planner
+        plan = planner.taken_up(present, known, q, where) or self._planned(present, known, q, where)
         if plan is None:
             return False
-        plan = planner.known(present, plan, known, q, where)
         found = [system for system in self._known if loop_plan(system) is plan]
         if found:
             self.now = found[0]
@@ -65,6 +61,23 @@ class RunPlans:
         others = [system for system in others if not loop_plan(system).same(plan)]
         self._known = [first, *others[-(_MOST - 2) :], self.now]
         return True
+
+    def _planned(self, present: LoopPlan, known: list[LoopPlan], q: Array, where: Conditions) -> LoopPlan | None:
+        """Return a plan made at a configuration, or a known one that does as well, if it is clearly better there."""
+        planner = self.loops.planner
+        try:
+            if self.loops.consistency.near_singular(q, where):
+                return None
+            plan = planner.better(present, q, where, known)
+        except (WhippletreeError, np.linalg.LinAlgError):  # there is no plan at all
+            return None
+        return None if plan is None else planner.known(present, plan, known, q, where)
+
+    def from_start(self) -> RunPlans:
+        """Return plans for another run from the start: it begins with the built one, and knows all."""
+        twin = self.copy()
+        twin.now = self._known[0]
+        return twin
 
     def copy(self) -> RunPlans:
         """Return plans that go their own way; what belongs to each plan is shared."""

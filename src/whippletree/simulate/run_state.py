@@ -136,6 +136,7 @@ class Status:
     EVENT = 7  # an event has happened that stops or switches
     AGAIN = 8  # a step goes over a corner of a formula: it is taken again, and shorter
     CORNER = 9  # the run has come to a corner, or across one
+    SINGULAR = 10  # a singular position of the mechanism is next, which this method leaves to another
     STUCK = 20  # Newton's method does not converge
 
 

@@ -138,6 +138,7 @@ class Simulation:
         if checked:
             by_joint = system_interface.BY_JOINT
             system_interface.check_closures(system, run.q, run.v, run.t, self.parameters, by_joint)
+        self.pause_every = 0  # a watch is asked after so many steps, if not zero, and when the clock says so
         self.replans: list[float] = []
         self.singular_times = SingularTimes(system)
         self.plans = RunPlans(system)

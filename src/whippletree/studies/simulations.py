@@ -117,7 +117,7 @@ def simulate(
 
     The certificate says what was measured about the run, and that its global error is not estimated. With
     `verify=True` the run is made again by another method with another tolerance or step, in at most one and a half
-    times the evaluations, and the certificate says how many digits agree. Functions are called again then, and a
+    times the work, and the certificate says how many digits agree. Functions are called again then, and a
     controller that remembers something begins with what it remembered at the start.
 
     If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
@@ -194,6 +194,7 @@ def _second_run(
         reached = controller_state(controller)
         restore_controller(controller, remembered)
         other = Simulation(run.simulation.system, **options | how.options)
+        other.plans = run.simulation.plans.from_start()  # none is made twice
         found = agreement(run, SampledRun(other, until, controller, period), how)
         restore_controller(controller, reached)
         return found
@@ -357,6 +358,7 @@ def _trajectory(
         found, counted["notes"] = {}, (*counted["notes"], f"all that is measured, which failed: {error}")
     if simulation.baumgarte is not None:
         counted |= _drift(simulation, found)
+    counted["notes"] = (*counted["notes"], *found.get("notes", ()))
     certificate = Certificate(**(found | counted))
     q, v, z, work = _parts(system, rows)
     info = {"method": simulation.method, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
@@ -379,7 +381,8 @@ def _measured(run: SampledRun, t: Array, rows: Array, efforts: Array) -> dict[st
     growth = state_growth(run.simulation, seen)
     switched = bool(run.simulation.events.changes)
     found = measured(seen, switched=switched, energy_tolerance=_energy_tolerance(run.simulation))
-    return {**found, "state_growth": growth.factor, "growing_state": growth.state}
+    notes = (growth.unresolved,) if growth.unresolved else ()
+    return {**found, "state_growth": growth.factor, "growing_state": growth.state, "notes": notes}
 
 
 def _energy_tolerance(simulation: Simulation) -> float:

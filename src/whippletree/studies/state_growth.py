@@ -1,4 +1,4 @@
-"""Growth of elements' states by unstable steps: a step that is too long for a law lets a decaying state grow."""
+"""Elements' states in steps of a fixed size: too long a step lets a decaying state grow, or does not resolve it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,21 @@ _SAMPLES = 16
 _MOST_STATES = 100
 _NUDGE = 1e-6
 
+_RESOLVED = 1.0
+"""The longest step in which a state's own motion is resolved, times the rate of that motion: `rk4` then leaves 37.5 %
+of what decays to 36.8 %, and with steps twice as long 33.3 % instead of 13.5 %."""
+
 
 class StateGrowth(NamedTuple):
     """The largest factor by which a step multiplies a state that its law makes smaller, and that state.
 
-    The factor is NaN if it is not known, or if there is nothing to know.
+    The factor is NaN if it is not known, or if there is nothing to know. `unresolved` says in words which state moves
+    by itself faster than a step shows, or nothing.
     """
 
     factor: float
     state: str
+    unresolved: str = ""
 
 
 def state_growth(simulation: Simulation, run: Replay) -> StateGrowth:
@@ -39,14 +45,27 @@ def state_growth(simulation: Simulation, run: Replay) -> StateGrowth:
     finite = np.flatnonzero(np.isfinite(run.z).all(axis=1))
     rows = np.unique(finite[np.linspace(0, len(finite) - 1, min(_SAMPLES, len(finite))).astype(np.intp)])
     step, worst = simulation.fixed_step, StateGrowth(0.0, "")
+    fastest, mover = 0.0, ""
     for matrix in _jacobians(run.picked(rows)):
         rates, modes = np.linalg.eig(matrix)
         for rate, mode in zip(rates, modes.T, strict=True):
+            name = run.system.element_states[int(np.abs(mode).argmax())]
+            if abs(rate) > fastest:
+                fastest, mover = float(abs(rate)), name
             if rate.real < 0:
                 factor = simulation.stepper.amplification(step * rate)
                 if not factor <= worst.factor:
-                    worst = StateGrowth(factor, run.system.element_states[int(np.abs(mode).argmax())])
-    return worst if worst.factor > 1 or np.isnan(worst.factor) else StateGrowth(worst.factor, "")
+                    worst = StateGrowth(factor, name)
+    grows = worst.factor > 1 or np.isnan(worst.factor)
+    words = _in_words(mover, fastest, step) if fastest * step > _RESOLVED else ""
+    return StateGrowth(worst.factor, worst.state if grows else "", words)
+
+
+def _in_words(state: str, rate: float, step: float) -> str:
+    return (
+        f'the state "{state}" where it changes by its own law: that takes {1 / rate:.3g} s, and a step is {step:.3g} s '
+        f"(a smaller step resolves it, or a method that chooses its steps)"
+    )
 
 
 def _jacobians(run: Replay) -> Array:

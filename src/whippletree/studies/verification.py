@@ -1,8 +1,9 @@
 """A second run, made in another way: how many digits of a run agree with it.
 
 It has another tolerance or step, and another method. Methods and tolerances are such that it takes about as long as the
-first, and it is stopped when its evaluations have taken one and a half times as long: then what it has reached is
-compared. So a run with `verify=True` takes at most two and a half times as long as without.
+first, and it is stopped when its work is one and a half times that of the first: then what it has reached is compared.
+So a run with `verify=True` takes at most two and a half times as long as without. Work is counted in evaluations, and
+depends on no clock: the same call always compares as much.
 """
 
 from __future__ import annotations
@@ -21,14 +22,23 @@ from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
 from whippletree.system import System
 
-__all__ = ["Agreement", "SecondRun", "agreement", "second_run"]
+__all__ = ["FIXED_STEP_WORK", "MOST_WORK", "STEP_WORK", "Agreement", "SecondRun", "agreement", "second_run", "work"]
 
-MOST_EVALUATIONS = 1.5
-"""How many evaluations the second run may take, in those of the first, if both cost the same."""
+MOST_WORK = 1.5
+"""How much work the second run may be, in that of the first."""
 
-ADAMS_COST = 1.2
-"""What an evaluation by `adams` costs, in those by Runge-Kutta methods: at every second one the loops are closed and
-the differences made anew. Measured on problems of `benchmarks/accuracy.py`: 1.23 to 4.8."""
+STEP_WORK = {"dopri5": 4.0, "dop853": 8.0, "adams": 6.0, "trapezoidal": 15.0, "generalized_alpha": 15.0}
+"""What a step whose size is chosen costs beside its evaluations, in these: sums over stages or differences, the error
+and its part along the closures, closing the end, Newton's matrix. Measured by ``benchmarks/verification.py --work``."""
+
+FIXED_STEP_WORK = 2.0
+"""The same for steps of a fixed size, which estimate no error."""
+
+_LEAST_WORK = 500.0
+"""Work that is always allowed: less than a millisecond."""
+
+_LOOKS = 20
+"""How often the second run is looked at, about, until its work is done."""
 
 WELL = 3.0
 """The digits from which on two runs agree well."""
@@ -37,27 +47,35 @@ STILL = 10.0
 """What goes no farther than so many times the errors of others would have one digit at best, and may be at rest."""
 
 _OTHER: dict[str, tuple[str, float]] = {
-    "dopri5": ("dop853", 0.1),
-    "dop853": ("adams", 0.1),
-    "adams": ("dop853", 0.2),
+    "dopri5": ("dop853", 0.3),
+    "dop853": ("adams", 5.0),
+    "adams": ("dop853", 0.3),
     "trapezoidal": ("generalized_alpha", 0.4),
     "generalized_alpha": ("trapezoidal", 0.4),
 }
 """By which method, and at which share of the tolerance, a run that chooses its steps is made again.
 
-At a fifth of the tolerance `dop853` is about as exact as `adams`, and takes 1.7 to 2.5 times its evaluations: of some
-second runs the last part, up to a third, is not compared, which their words say.
+The shares are the smallest round ones that leave the second run's work at about one and a half times the first's or
+below, on the problems of `benchmarks/accuracy.py` with tolerances from 1e-4 to 1e-12. A step of `adams` is the work of
+four tenths of one of `dop853`, and four times as many are needed at the same tolerance, though they are no more exact:
+so there the second run is the worse one, and up to one digit more may be right than agree.
 """
+
+_FEW_FREEDOMS = 2
+"""In trees with no more freedoms than that, evaluations are so cheap that a step of `adams` takes as long as one of
+`dop853`. No other method is as fast: the same one is taken, at a tenth of the tolerance, which is a third more work."""
+
+_SAME_METHOD: dict[str, tuple[str, float]] = {"dop853": ("dop853", 0.1)}
 
 _OTHER_FIXED: dict[str, tuple[str, float]] = {
     "semi_implicit_euler": ("rk4", 3.0),
     "rk4": ("dopri5", 1.2),
-    "dopri5": ("rk4", 0.4),
-    "dop853": ("dopri5", 0.4),
-    "trapezoidal": ("generalized_alpha", 0.75),
-    "generalized_alpha": ("trapezoidal", 0.75),
+    "dopri5": ("dop853", 1.2),
+    "dop853": ("dopri5", 0.5),
+    "trapezoidal": ("generalized_alpha", 0.8),
+    "generalized_alpha": ("trapezoidal", 0.8),
 }
-"""The same for steps of a fixed size, with the share of the step: the stages of both are taken into account."""
+"""The same for steps of a fixed size, with the share of the step: the work of both methods is taken into account."""
 
 
 class SecondRun(NamedTuple):
@@ -78,14 +96,17 @@ class Agreement(NamedTuple):
 
 
 def second_run(simulation: Simulation) -> SecondRun:
-    """Return how a simulation is run again: with another method where there is one, and a finer step or tolerance.
+    """Return how a simulation is run again: with another method, if there is one, and another step or tolerance.
 
     >>> from whippletree.system.example_systems import pendulum
     >>> second_run(Simulation(pendulum())).words
-    'dop853, tolerance 1e-09'
+    'dop853, tolerance 3e-09'
     """
     if simulation.adaptive:
-        method, share = _OTHER.get(simulation.method, ("dopri5", 0.1))
+        other = _OTHER.get(simulation.method, ("dopri5", 0.1))
+        if simulation.system.nv <= _FEW_FREEDOMS and not simulation.system.closure_rows:
+            other = _SAME_METHOD.get(simulation.method, other)
+        method, share = other
         tolerance = share * simulation.tolerance
         if tolerance < TIGHTEST_TOLERANCE:
             tolerance = simulation.tolerance / share
@@ -97,19 +118,36 @@ def second_run(simulation: Simulation) -> SecondRun:
     return SecondRun(options, f"{method}, step {step:g} s")
 
 
+def work(simulation: Simulation) -> float:
+    """Return how much work a run was so far, in evaluations.
+
+    >>> from whippletree.simulate.simulation import _example
+    >>> simulation = _example()
+    >>> simulation.step(0.1)
+    >>> simulation.evaluations, simulation.steps, work(simulation)
+    (400, 100, 600.0)
+    """
+    return simulation.evaluations + _step_work(simulation) * (simulation.steps + simulation.refused)
+
+
+def _step_work(simulation: Simulation) -> float:
+    return STEP_WORK.get(simulation.method, FIXED_STEP_WORK) if simulation.adaptive else FIXED_STEP_WORK
+
+
 def agreement(first: SampledRun, again: SampledRun, how: SecondRun) -> Agreement:
     """Make the second run, and compare it with the first at the outputs that both have."""
-    cost = ADAMS_COST if first.simulation.method == "adams" else 1.0
-    limit = MOST_EVALUATIONS * cost * max(first.simulation.evaluations, 50)
+    other = again.simulation
+    most = MOST_WORK * max(work(first.simulation), _LEAST_WORK)
+    other.pause_every = pause = max(int(most / (_LOOKS * (1.0 + _step_work(other)))), 1)
     said = ""
     try:
-        again.go(lambda t: again.simulation.evaluations > limit)
+        again.go(lambda t: other.steps % pause == 0 and work(other) > most)
     except SimulationError as error:
         said = f", which failed: {error}"
     made = min(first.made, again.made)
     if made and again.made < first.made and not said:
         said = f", compared up to t = {first.until[made - 1]:.6g} s"
-    share = again.simulation.evaluations / max(first.simulation.evaluations, 1)
+    share = other.evaluations / max(first.simulation.evaluations, 1)
     words = f"{how.words}, {share:.2g} times the evaluations{said}"
     system = first.simulation.system
     found = _groups(system, first.rows[:made], again.rows[:made])

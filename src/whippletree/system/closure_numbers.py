@@ -97,6 +97,7 @@ class ClosureNumbers:
         self.equations, self.lengths, self.accuracy = equations, lengths, accuracy
         self.plan, self.description = equations.plan, equations.description
         self.closure_set = equations.closure_set(kept=False)
+        self._last_tree_rows: tuple[tuple[bytes, float, bytes] | None, Array] = (None, np.zeros((0, 0)))
 
     def with_accuracy(self, accuracy: float) -> ClosureNumbers:
         """Return the same closures, with data of another accuracy; what was traced is shared."""
@@ -220,6 +221,16 @@ class ClosureNumbers:
         if self.families is not None:
             return dense(self.families.tree_rows(q), self.plan.nv)
         return np.asarray(self._tree_rows(q, t, parameters).full())
+
+    def scaled_tree_rows(self, q: Array, t: float, parameters: Array) -> Array:
+        """Return the tree's rows, scaled; read only. The last are kept: plans are compared at one configuration."""
+        asked = q.tobytes(), t, parameters.tobytes()
+        kept, rows = self._last_tree_rows
+        if kept != asked:
+            rows = self.tree_rows(q, t, parameters) / self.tree_row_scale[:, None] * self.column_scale
+            rows.flags.writeable = False
+            self._last_tree_rows = asked, rows
+        return rows
 
     def terms(self, state: dict[str, Array], t: float, parameters: Array) -> LoopTerms:
         """Return the tree's equations with all rows; `state` has q, v, tau, a and wrenches by input name."""

@@ -61,7 +61,7 @@ def decide(
     others, as far as they can.
     """
     cut, free = numbers.cut_freedoms, numbers.free_freedoms
-    C = np.stack([_rows(numbers, at, where) for at in (q, *also)])
+    C = np.stack([numbers.scaled_tree_rows(at, *where) for at in (q, *also)])
     scaled = _scaled(C, max(ZERO_ROW, numbers.negligible))
     driven = sum(numbers.equations.prescribed_mask[i] for i in cut)
     whole = full - len(cut) + driven  # each freedom of a cut joint takes up one of its six rows, unless it is driven
@@ -157,7 +157,7 @@ def positional_choice(numbers: ClosureNumbers, decision: Decision, rows: Indices
     """Return the partition by some of the kept rows; its dependent freedoms are among those of the decision."""
     kept = np.array(numbers.closure_set.attachments.places(decision.kept_rows), dtype=int)[rows]
     dependent = np.array(sorted(column for _, column in decision.partition.pivots), dtype=int)
-    C = _scaled(_rows(numbers, decision.q, where)[None], ZERO_ROW)[:, kept]
+    C = _scaled(numbers.scaled_tree_rows(decision.q, *where)[None], ZERO_ROW)[:, kept]
     dependent = dependent[choose_columns(C[:, :, dependent], len(rows))]
     pivots = choose_pivots(C[:, :, dependent], numbers.tree_pattern[np.ix_(kept, dependent)])
     left = {column for _, column in decision.partition.pivots} - set(dependent.tolist())
@@ -182,7 +182,7 @@ def _worst(
 def _pivots(numbers: ClosureNumbers, decision: Decision, q: Array, where: Conditions) -> Array:
     """Return the pivots that a decision meets at a configuration, scaled, in their order."""
     rows = numbers.closure_set.attachments.places(decision.kept_rows)
-    return pivots_met(_rows(numbers, q, where)[rows], decision.partition.pivots)
+    return pivots_met(numbers.scaled_tree_rows(q, *where)[rows], decision.partition.pivots)
 
 
 def _path(assembler: Assembler, q: Array, where: Conditions, full: int) -> list[Array]:
@@ -237,10 +237,6 @@ def _motions(G: Array, full: int) -> Array | None:
         return None
     _, s, Vt = np.linalg.svd(G)
     return np.ascontiguousarray(Vt[full:].T) if s[full - 1] >= REGULAR * s[0] else None
-
-
-def _rows(numbers: ClosureNumbers, q: Array, where: Conditions) -> Array:
-    return np.asarray(numbers.tree_rows(q, *where) / numbers.tree_row_scale[:, None] * numbers.column_scale)
 
 
 def _scaled(C: Array, least: float) -> Array:

@@ -108,27 +108,41 @@ class LoopPlanner:
         if numbers.families is not None or self._rank(q, where) < full:
             decision, mobility = self._analysed(q, where, present.dependent)
             return [decision, *alternatives(numbers, decision.q, where, mobility.mobility)]
-        decisions = [decide(numbers, q, where, full, wanted), *alternatives(numbers, q, where, self.plan.nv - full)]
+        decisions = [decide(numbers, q, where, full, wanted)] if wanted else []
+        decisions += alternatives(numbers, q, where, self.plan.nv - full)
         try:
             return [decide(numbers, q, where, full, wanted, also=[plan.q for plan in others]), *decisions]
         except np.linalg.LinAlgError:  # no order of elimination goes everywhere
             return decisions
 
+    def taken_up(self, present: LoopPlan, others: Sequence[LoopPlan], q: Array, where: Conditions) -> LoopPlan | None:
+        """Return one of some other plans that is clearly better at a configuration than the present one, if there is.
+
+        It is as good there as where it was made, and that was as good as the others: then none is looked for.
+        """
+        good = max((plan.smallest_pivot() for plan in others), default=0.0) / CLEARLY_BETTER
+        enough = CLEARLY_BETTER * plan_pivot(self.numbers, present, q, where)
+        return self._fitting([plan for plan in others if plan.smallest_pivot() >= good], enough, q, where)
+
     def known(
         self, present: LoopPlan, plan: LoopPlan, others: Sequence[LoopPlan], q: Array, where: Conditions
     ) -> LoopPlan:
-        """Return one of some other plans that does as well at a configuration as a better plan, or else that one.
-
-        Its pivots have to be about as large as where it was made: by that they are watched.
-        """
+        """Return one of some other plans that does as well at a configuration as a better plan, or else that one."""
         enough = plan_pivot(self.numbers, present, q, where) * CLEARLY_BETTER
         enough = max(enough, plan_pivot(self.numbers, plan, q, where) / CLEARLY_BETTER)
-        best, most = plan, 0.0
-        for other in others:
-            here, there = plan_pivot(self.numbers, other, q, where), other.smallest_pivot()
-            low, high = TAKEN_UP
+        return self._fitting(others, enough, q, where) or plan
+
+    def _fitting(self, plans: Sequence[LoopPlan], enough: float, q: Array, where: Conditions) -> LoopPlan | None:
+        """Return the plan with the largest pivots at a configuration, if they are large enough.
+
+        They have to be about as large as where the plan was made: by that they are watched.
+        """
+        low, high = TAKEN_UP
+        best, most = None, 0.0
+        for plan in plans:
+            here, there = plan_pivot(self.numbers, plan, q, where), plan.smallest_pivot()
             if here >= enough and low * there < here < high * there and here > most:
-                best, most = other, here
+                best, most = plan, here
         return best
 
     # ------------------------------------------------------------------ what analyses ask of the mechanism
