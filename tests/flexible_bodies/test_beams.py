@@ -410,3 +410,8 @@ def test_what_is_left_out_with_many_modes_is_told() -> None:
 def test_sections_in_other_units_are_warned_about(length: float, radius: float) -> None:
     with pytest.warns(UserWarning, match="which is no beam: frequencies will be absurd"):
         wt.beam(length=length, section=wt.circle(radius=radius), material=wt.steel, modes=2)
+
+
+def test_a_beam_like_a_thread_is_warned_about() -> None:
+    with pytest.warns(UserWarning, match="like a thread: frequencies will be absurd"):
+        wt.beam(length=1000.0, section=wt.circle(radius=0.01), material=wt.steel, modes=2)

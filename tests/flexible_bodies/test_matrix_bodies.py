@@ -236,6 +236,11 @@ def test_bad_matrices_are_named(change: dict, message: str) -> None:
     assert message in str(caught.value)
 
 
+def test_a_structure_that_is_much_too_soft_is_warned_about() -> None:
+    with pytest.warns(UserWarning, match="hardly anything is that soft for its mass"):
+        wt.flexible(M, K * 1e-14, NODES, interfaces=ENDS, modes=2)
+
+
 def test_loose_nodes_and_loose_parts_are_named() -> None:
     more = np.vstack([NODES, [[2.0, 0, 0]]])
     wider = [np.pad(each, (0, 3)) for each in (M, K)]

@@ -264,6 +264,10 @@ def test_cut_off_and_wrong_files_are_named(tmp_path) -> None:
         bad.write_text("\n".join(lines[: int(share * len(lines))]))
         with pytest.raises(wt.FileError, match="cut off"):
             wt.read_sid(bad)
+    for end in range(len("\n".join(lines[:40])), len("\n".join(lines[:42]))):  # within a line
+        bad.write_text(path.read_text()[:end])
+        with pytest.raises(wt.FileError, match="cut off"):
+            wt.read_sid(bad)
     for old, new, message in (
         ("    2   2    :No.", "    2   3    :No.", "nelastq is"),
         ("    2   2    :No.", "    5   2    :No.", "5 nodes are announced"),

@@ -14,7 +14,7 @@ from whippletree.errors import ModelError
 from whippletree.flexible_bodies.beam_elements import BeamElements, gauss_rule
 from whippletree.flexible_bodies.cross_sections import Section
 from whippletree.flexible_bodies.flexible_input import Array, points, positive
-from whippletree.flexible_bodies.flexible_tolerances import SAME_PLACE, STUBBY
+from whippletree.flexible_bodies.flexible_tolerances import SAME_PLACE, STUBBY, THREAD
 from whippletree.flexible_bodies.materials import Material
 from whippletree.foundation.user_frames import warn
 from whippletree.spatial.orientation import (
@@ -80,12 +80,18 @@ def beam_mesh(
 
 
 def _warn_of_units(numbers: Array, length: float) -> None:
-    """Say so if a section is wider than the beam is long, as with millimetres for one of them."""
+    """Say so if a section is wider than the beam is long, or like a thread, as with millimetres for one of them."""
     radius = float(np.sqrt(numbers[:, 1:3].max(axis=1) / numbers[:, 0]).max())
     if radius > STUBBY * length:
         warn(
             f"beam: its section has a radius of gyration of {radius:.3g} m, but it is only {length:.3g} m long, "
             "which is no beam: frequencies will be absurd if one of these is in other units than metres",
+            UserWarning,
+        )
+    if radius < THREAD * length:
+        warn(
+            f"beam: it is {length:.3g} m long, but its section has a radius of gyration of {radius:.3g} m only, like a "
+            "thread: frequencies will be absurd if one of these is in other units than metres",
             UserWarning,
         )
 

@@ -66,12 +66,18 @@ STUBBY = 0.5
 """A section whose radius of gyration is more than this share of the beam's length is that of no beam. Beam theory fails
 at a tenth of it."""
 
+THREAD = 2e-5
+"""A section whose radius of gyration is less than this share of the beam's length is a thread's: 2 mm in 100 m."""
+
 DENSITIES = 1e-3, 3e4
 """Between these, in kg/m^3, is the mass of a structure over the volume of the box around it. Osmium has 22600; the
 lightest lattices, in a box that they do not fill, stay above the lower end."""
 
 WAVE_SPEED = 3e4
 """In m/s: the lowest frequency times the extent of a structure is below this. Sound in diamond has 18000."""
+
+SLOWEST_WAVE = 1e-3
+"""In m/s: the lowest frequency times the extent of a structure is hardly below this. A foil of 100 m has 1."""
 
 SOUND = 0.3, WAVE_SPEED
 """Between these, in m/s, is the speed of sound in a material; the softest gels have half a metre a second."""

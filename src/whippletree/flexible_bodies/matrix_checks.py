@@ -15,11 +15,13 @@ from whippletree.flexible_bodies.flexible_tolerances import (
     IN_LINE,
     INDEFINITE,
     RIGID_FORCE,
+    SLOWEST_WAVE,
     SYMMETRIC,
     WAVE_SPEED,
 )
 from whippletree.flexible_bodies.node_sets import rigid_motions
 from whippletree.foundation.arrays import Indices
+from whippletree.foundation.user_frames import warn
 from whippletree.spatial.scalars import shown
 
 __all__ = ["FiniteElements", "checked_elements", "node_triangles", "real_matrix"]
@@ -56,12 +58,18 @@ class FiniteElements:
         return sum(self.mass[i::f][:, i::f] for i in range(3)) / 3
 
     def check_frequency(self, lowest: float) -> None:
-        """Refuse a lowest frequency, in rad/s, that no material gives a body of this size."""
+        """Refuse a lowest frequency, in rad/s, that no material gives a body of this size; warn of one that is low."""
         speed = lowest / (2 * np.pi) * self.extent
         if speed > WAVE_SPEED:
             raise ModelError(
                 f"flexible: the lowest frequency is {lowest / (2 * np.pi):.4g} Hz in a body of {self.extent:.4g} m: no "
                 f"material is that stiff for its mass. {_UNITS}"
+            )
+        if 0.0 < speed < SLOWEST_WAVE:
+            warn(
+                f"flexible: the lowest frequency is {lowest / (2 * np.pi):.4g} Hz in a body of {self.extent:.4g} m: "
+                f"hardly anything is that soft for its mass. {_UNITS}",
+                UserWarning,
             )
 
 
@@ -114,8 +122,10 @@ def real_matrix(given: SparseMatrix, what: str) -> SparseMatrix:
         raise ModelError(f"{what} is complex, and must be real: give damping apart from it")
     if read.ndim != 2:
         raise ModelError(f"{what} must be a matrix; its shape is {read.shape}")
-    if not np.isfinite(read.data).all():
-        raise ModelError(f"{what} has entries that are not finite")
+    wrong = np.flatnonzero(~np.isfinite(read.data))
+    if wrong.size:
+        i, j = (int(places[wrong[0]]) for places in read.tocoo().coords)
+        raise ModelError(f"{what} has entries that are not finite, such as ({i}, {j}): look for them where it is made")
     return read
 
 
@@ -171,7 +181,7 @@ def _check_structure(el: FiniteElements) -> None:
     if diagonal[least] < -INDEFINITE * diagonal.max():
         raise ModelError(
             f"flexible: stiffness is indefinite: freedom {least}, of node {least // el.per_node}, has "
-            f"{diagonal[least]:.6g} on the diagonal"
+            f"{diagonal[least]:.6g} on the diagonal. Look for a wrong sign"
         )
     loose = np.flatnonzero(~np.any(diagonal.reshape(-1, el.per_node)[:, :3] > 0.0, axis=1))
     if loose.size:

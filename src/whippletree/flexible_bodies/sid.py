@@ -95,6 +95,8 @@ class _Parser:
         self.at = 0
 
     def fail(self, message: str) -> FileError:
+        if self.at >= len(self.lines) and "cut off" not in message:
+            message += ". This is the file's last line: the file may be cut off, get it whole"
         return FileError(f"{self.path}:{self.at}: {message}", file=self.path, line=self.at)
 
     def line(self) -> str:

@@ -214,7 +214,7 @@ class Registry:
             raise ModelError(f"{role} {quoted(name)} is a frame: give a body")
         if isinstance(name, str) and (name == GROUND or name in self._bodies):
             return str.__str__(name)
-        raise ModelError(f"{role}: there is no body {suggestion(name, [GROUND, *self._bodies])}")
+        raise ModelError(f"{role}: there is no body {suggestion(name, [GROUND, *self._bodies, *self._moving_frames])}")
 
     def _joint_name(self, joint: object) -> str:
         """Return the name of a joint of this mechanism, given by handle or by name."""
