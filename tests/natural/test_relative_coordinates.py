@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.natural_models import geared_pair as pair
 from support.natural_steps_interpreted import interpreted, interpreted_state
 from support.sampling import deep
 from whippletree.analysis.models import car
@@ -21,18 +22,6 @@ from whippletree.natural import natural_coordinates
 from whippletree.realtime import StepStatus
 from whippletree.spatial import Shift, Translation, Turn
 from whippletree.studies.natural_runs import NaturalOptions, NaturalRun
-
-
-def pair() -> wt.System:
-    """Two wheels on a swinging arm, geared together."""
-    m = wt.Mechanism("pair")
-    arm = m.body("arm", wt.box((0.6, 0.1, 0.1), mass=2.0, at=(0.3, 0, 0)))
-    m.revolute("A", m.ground, arm, axis="y")
-    for name, x, radius in (("B", 0.3, 0.1), ("C", 0.55, 0.15)):
-        wheel = m.body(f"wheel {name}", wt.cylinder(radius, 0.05, mass=3.0, at=(0.02, 0, 0)))
-        m.revolute(name, arm, wheel, at=(x, 0, 0), axis="y")
-    m.gear("pair", "B", "C", ratio=-1.5)
-    return m.build()
 
 
 def drive() -> wt.System:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.natural_models import geared_pair
 from support.sampling import deep
 from whippletree.errors import StateError
 from whippletree.kernels.lowering import StraightLine
@@ -132,13 +133,14 @@ def test_refused():
             make()
 
 
-def test_the_c_source_steps_as_the_stepper_does(tmp_path):
-    """One step from each of 100 states of a closed loop, what the method remembers included.
+@pytest.mark.parametrize("make", [four_bar, *deep([geared_pair])])
+def test_the_c_source_steps_as_the_stepper_does(make, tmp_path):
+    """One step from each of 100 states of a closed loop or a gear, what the method remembers included.
 
     Accelerations of the rule are 4/h^2 d and more: a bit of the displacement d is as many times as much there.
     """
     assert shutil.which("gcc"), "this test needs gcc"
-    s = four_bar()
+    s = make()
     stepper = s.realtime(step=2e-3, method="natural", iterations=2)
     file, library = tmp_path / "bar.c", tmp_path / "bar.so"
     file.write_text(s.c_source("step", step=2e-3, method="natural", iterations=2, prefix="bar"))

@@ -41,3 +41,15 @@ def all_joints() -> wt.System:
         getattr(m, kind)(kind, before, body, **place, **more)
         before = body
     return m.build()
+
+
+def geared_pair() -> wt.System:
+    """Two wheels on a swinging arm, geared together."""
+    m = wt.Mechanism("pair")
+    arm = m.body("arm", wt.box((0.6, 0.1, 0.1), mass=2.0, at=(0.3, 0, 0)))
+    m.revolute("A", m.ground, arm, axis="y")
+    for name, x, radius in (("B", 0.3, 0.1), ("C", 0.55, 0.15)):
+        wheel = m.body(f"wheel {name}", wt.cylinder(radius, 0.05, mass=3.0, at=(0.02, 0, 0)))
+        m.revolute(name, arm, wheel, at=(x, 0, 0), axis="y")
+    m.gear("pair", "B", "C", ratio=-1.5)
+    return m.build()
