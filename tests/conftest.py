@@ -6,15 +6,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from support.sampling import examples, set_depth
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let random tests have fewer examples where deep tests are left out."""
+    """Let random tests have fewer examples where deep tests are left out, and as much time as a busy machine takes."""
     set_depth(deep_run="not deep" not in config.option.markexpr)
-    settings.register_profile("whippletree", max_examples=examples(100))
+    unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("whippletree", max_examples=examples(100), **unhurried)
     settings.load_profile("whippletree")
 
 

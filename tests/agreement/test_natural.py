@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import whippletree as wt
 from support.loop_agreement import accelerations, assert_close, computed, estimated, reactions
 from support.loop_models import built
 from support.measures import evaluated, relative
@@ -31,10 +32,20 @@ ROUNDING = ("overconstrained", 31)
 """All conditions that close the loop are rounding: the chains move as they say by themselves."""
 
 
+def assert_opened_at_bodies(s: wt.System) -> None:
+    """Without the bodies that are left out, and the joints that are cut for want of such a body, nothing is closed."""
+    opening = chain_opening(*s._engine.loops.numbers._resting)
+    assert len(opening.joints) == opening.n_bodies - len(opening.removed)
+    kept = {k for k, ends in enumerate(opening.ends) if not opening.removed & set(ends)}
+    assert opening.held | opening.cut >= {k for k in kept if len(set(opening.ends[k])) == 2}
+    assert all(joint.near not in opening.removed for joint in opening.joints)
+
+
 @pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in (*QUICK, TWICE, ROUNDING)))
 def test_random_loops(family: str, i: int) -> None:
     c, k = case(family, i), list(FAMILIES).index(family)
     s = built(c.looped)
+    assert_opened_at_bodies(s)
     named = EXACT if (family, i) in (TWICE, ROUNDING) else shared(EXACT, k)
     assert_close({**accelerations(s, c, named), **reactions(s, c, named)})
     for name in shared(SOFT, k):
@@ -44,17 +55,7 @@ def test_random_loops(family: str, i: int) -> None:
         assert error > true / 10, name
 
 
-@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in QUICK[::4]))
-def test_loops_are_opened_at_bodies(family: str, i: int) -> None:
-    """Without the bodies that are left out, and the joints that are cut for want of such a body, nothing is closed."""
-    opening = chain_opening(*built(case(family, i).looped)._engine.loops.numbers._resting)
-    assert len(opening.joints) == opening.n_bodies - len(opening.removed)
-    kept = {k for k, ends in enumerate(opening.ends) if not opening.removed & set(ends)}
-    assert opening.held | opening.cut >= {k for k in kept if len(set(opening.ends[k])) == 2}
-    assert all(joint.near not in opening.removed for joint in opening.joints)
-
-
-@pytest.mark.parametrize("seed", sampled(range(60), lambda seed: seed in (1, 4)))
+@pytest.mark.parametrize("seed", sampled(range(60), lambda seed: seed in (4, 55)))
 def test_random_trees(seed: int) -> None:
     n_bodies = 1 + (11 * seed) % (13 if seed < 16 else 40)
     prescribed = 0.3 if seed % 2 else 0.0
@@ -65,12 +66,12 @@ def test_random_trees(seed: int) -> None:
     def by(function: str, name: str) -> np.ndarray:
         return evaluated(s.function(function, formulation=name), x["q"], x["v"], x["tau"], *given)
 
-    for function in ("forward_dynamics", "reactions", "driving_forces"):
-        expected = by(function, "articulated")
+    expected = {one: by(one, "articulated") for one in ("forward_dynamics", "reactions", "driving_forces")}
+    for function, values in expected.items():
         for name in (EXACT[0], A[0]) if function == "forward_dynamics" else (A[0],):
-            assert relative(by(function, name), expected) < 1e-9, (function, name)
-    bound = max(penalty_bound(s, q, v, "natural") for q, v in zip(x["q"], x["v"], strict=True))
-    assert relative(by("forward_dynamics", "natural"), by("forward_dynamics", "articulated")) < bound
+            assert relative(by(function, name), values) < 1e-9, (function, name)
+    off = relative(by("forward_dynamics", "natural"), expected["forward_dynamics"])
+    assert off < penalty_bound(s, x["q"], x["v"], "natural")
 
 
 def test_reactions_of_a_penalty_are_as_good_as_its_accelerations() -> None:

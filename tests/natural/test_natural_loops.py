@@ -8,6 +8,7 @@ import pytest
 
 import whippletree as wt
 from support.natural_models import all_joints, five_links
+from support.natural_steps_interpreted import interpreted, interpreted_state
 from support.sampling import deep
 from whippletree.analysis.models import heavy_truck, human_body
 from whippletree.kernels.kernel import Kernel, Signature
@@ -83,23 +84,25 @@ MODELS = {"closed": lambda: five_links(True), "all joints": all_joints, "paramet
 )
 def test_loops_are_the_straight_line(name: str, projections: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of the time loop and of real time with efforts, and joint coordinates of several states at once."""
-    found = []
-    for large in (10**6, 0):
-        monkeypatch.setattr(natural_coordinates, "LARGE", large)
-        s = MODELS[name]()
-        more = {"parameters": {"length": 0.7}} if name == "parameters" else {}
-        v = s.v0 if s.kernels.closed else np.full(s.nv, 0.3)
-        run = NaturalRun(s, NaturalOptions(1e-3, 2, projections=projections), v=v, tau=np.full(s.nv, 0.1), **more)
-        rows = run.march(5)
-        q, speeds = s.natural.fit(rows.x, rows.rates, s.q0, parameters=run.parameters)
-        stepper = s.realtime(method="natural", projections=projections, v=v, **more)
-        stepper.inputs["tau"][:] = 0.1
-        stepper.reset(v=v, **more)
-        for _ in range(5):
-            assert stepper.step() is StepStatus.DONE
-        found.append([rows.x, rows.rates, rows.accelerations, q, speeds, stepper.q, stepper.v])
-    for straight, looped, digits in zip(*found, (1e-13, 1e-10, 1e-6, 1e-10, 1e-9, 1e-10, 1e-9), strict=True):
-        assert looped == pytest.approx(straight, rel=digits, abs=digits)
+    monkeypatch.setattr(natural_coordinates, "LARGE", 0)
+    s = MODELS[name]()
+    more = {"parameters": {"length": 0.7}} if name == "parameters" else {}
+    v = s.v0 if s.kernels.closed else np.full(s.nv, 0.3)
+    run = NaturalRun(s, NaturalOptions(1e-3, 2, projections=projections), v=v, tau=np.full(s.nv, 0.1), **more)
+    rows = run.march(5)
+    q, speeds = s.natural.fit(rows.x, rows.rates, s.q0, parameters=run.parameters)
+    stepper = s.realtime(method="natural", projections=projections, v=v, **more)
+    assert isinstance(stepper._program, RolledLoops)
+    stepper.inputs["tau"][:] = 0.1
+    stepper.reset(v=v, **more)
+    straight, end = interpreted(run, 5), interpreted_state(stepper, 5)
+    for _ in range(5):
+        assert stepper.step() is StepStatus.DONE
+    looped = [rows.x[1:], rows.rates[1:], rows.accelerations[1:], q[1:], speeds[1:]]
+    for one, other, digits in zip(looped, straight, (1e-13, 1e-10, 1e-6, 1e-10, 1e-9), strict=True):
+        assert one == pytest.approx(other, rel=digits, abs=digits)
+    assert stepper.q == pytest.approx(end[: s.nq], rel=1e-10, abs=1e-10)
+    assert stepper.v == pytest.approx(end[s.nq : s.nq + s.nv], rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("make", deep([human_body, heavy_truck]))

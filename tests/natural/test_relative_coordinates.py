@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.natural_steps_interpreted import interpreted, interpreted_state
 from support.sampling import deep
 from whippletree.analysis.models import car
 from whippletree.elements.joints import Joint
 from whippletree.natural import natural_coordinates
 from whippletree.realtime import StepStatus
 from whippletree.spatial import Shift, Translation, Turn
+from whippletree.studies.natural_runs import NaturalOptions, NaturalRun
 
 
 def pair() -> wt.System:
@@ -125,22 +127,22 @@ def test_runs_are_those_in_joint_coordinates(make, projections: bool) -> None:
 @pytest.mark.parametrize(("make", "projections"), [(pair, False), *deep([(cardan, True), (drive, True)])])
 def test_loops_are_the_straight_line(make, projections: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the time loop and in real time, the last block of relative coordinates being filled up or not."""
-    found = []
-    for large in (10**6, 0):
-        monkeypatch.setattr(natural_coordinates, "LARGE", large)
-        s = make()
-        start = started(s, make)
-        run = s.simulate(0.01, formulation="natural", step=1e-3, iterations=2, projections=projections, **start)
-        stepper = s.realtime(step=1e-3, method="natural", iterations=2, projections=projections, v=start["v"])
-        stepper.set(tau=start["tau"])
-        stepper.reset(v=start["v"])
-        for _ in range(10):
-            assert stepper.step() is StepStatus.DONE, stepper.cause
-        assert stepper.q == pytest.approx(run.q[-1], abs=1e-8)
-        assert np.abs(s.closure_residual(stepper.q)).max() < 1e-10
-        found.append([run.q, run.v, stepper.q, stepper.v])
-    for straight, looped, digits in zip(*found, (1e-10, 1e-8, 1e-10, 1e-8), strict=True):
-        assert looped == pytest.approx(straight, rel=digits, abs=digits)
+    monkeypatch.setattr(natural_coordinates, "LARGE", 0)
+    s = make()
+    start = started(s, make)
+    run = NaturalRun(s, NaturalOptions(1e-3, 2, projections=projections), **start)
+    rows, straight = run.march(10), interpreted(run, 10)
+    assert rows.x[1:] == pytest.approx(straight.x, rel=1e-10, abs=1e-10)
+    assert rows.rates[1:] == pytest.approx(straight.rates, rel=1e-8, abs=1e-8)
+    stepper = s.realtime(step=1e-3, method="natural", iterations=2, projections=projections, v=start["v"])
+    stepper.set(tau=start["tau"])
+    stepper.reset(v=start["v"])
+    end = interpreted_state(stepper, 10)
+    for _ in range(10):
+        assert stepper.step() is StepStatus.DONE, stepper.cause
+    assert stepper.q == pytest.approx(end[: s.nq], rel=1e-10, abs=1e-10)
+    assert stepper.v == pytest.approx(end[s.nq : s.nq + s.nv], rel=1e-8, abs=1e-8)
+    assert np.abs(s.closure_residual(stepper.q)).max() < 1e-10
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -16,8 +18,10 @@ from whippletree.analysis.models import (
     heavy_truck,
     human_body,
 )
-from whippletree.analysis.papers.garcia_de_jalon import TABLE_83
+from whippletree.analysis.natural_sizes import opened_size
+from whippletree.analysis.papers.garcia_de_jalon import TABLE_83, TABLE_84
 from whippletree.analysis.recounts import velocity_map_count
+from whippletree.elements.closures import Distance
 
 B = "velocity_transformation"
 
@@ -34,11 +38,23 @@ def test_human_body() -> None:
 
 
 def test_heavy_truck() -> None:
+    """Drag link and tie rod are closures: two bodies and four balls of the book's 33 and 15."""
     s = heavy_truck().build()
-    assert (s.n_bodies, s.mobility.mobility, body_joint_pairs(s), open_freedoms(s)) == (33, 18, 51, 48)
-    kinds = [use.joint.kind for use in s.description.joints]
-    assert (kinds.count("revolute"), kinds.count("spherical"), kinds.count("universal")) == (24, 12, 6)
-    assert [s.description.joints[cut.joint].joint.kind for cut in s.plan.cuts] == ["spherical"] * 10
+    assert (s.n_bodies, s.mobility.mobility, body_joint_pairs(s), open_freedoms(s)) == (33 - 2, 18, 51, 48)
+    kinds = Counter(use.joint.kind for use in s.description.joints)
+    assert kinds == {"revolute": 23, "spherical": 15 - 4, "universal": 6, "free": 1}
+    assert [type(one.closure) for one in s.description.closures] == [Distance] * 2
+    cut = Counter(s.description.joints[one.joint].joint.kind for one in s.plan.cuts)
+    assert cut == {"spherical": 8, "revolute": 2}
+    opened = opened_size(s)
+    assert (opened.removed, opened.cut, opened.relative, s.natural.n_coordinates) == (12 - 2, 0, 39, 246)
+
+
+def test_the_book_has_31_bodies_of_the_truck_in_formulation_b() -> None:
+    """Rows of table 8.4 over what a body costs in table 8.3; 3m for each of 36 conditions that close the loops."""
+    for stage, part in ((stage, part) for stage in ("M", "Q - c") for part in (0, 1)):
+        assert 40 * TABLE_84[stage][part] == 31 * TABLE_83[stage][part]
+    assert 3 * heavy_truck().build().kernels.equations.size("n_all_rows") == 108  # row c2 - Phi S of table 8.4
 
 
 def test_car() -> None:

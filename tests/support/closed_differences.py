@@ -70,9 +70,15 @@ class Neighbour:
     z: Array
     parameters: Array
     wrenches: dict[str, Array] = field(default_factory=dict)
+    made: dict[tuple[str, int, float], Neighbour] = field(default_factory=dict, init=False, repr=False)
 
     def moved(self, kind: str, j: int, h: float) -> Neighbour:
-        """The state with one column's quantity further on by h, the others following."""
+        """The state with one column's quantity further on by h, the others following; closed once for all results."""
+        if (kind, j, h) not in self.made:
+            self.made[kind, j, h] = self._moved(kind, j, h)
+        return self.made[kind, j, h]
+
+    def _moved(self, kind: str, j: int, h: float) -> Neighbour:
         s = self.s
         if kind in ("tau", "a", "z", "parameters"):
             value = np.array(getattr(self, kind))

@@ -35,7 +35,10 @@ DEPENDENT = 0.01
 
 
 def penalty_bound(s: wt.System, q: np.ndarray, v: np.ndarray, name: str) -> float:
-    """Return the bound for formulation "natural", or formulation A by a penalty, as they are by default."""
+    """Return the bound for formulation "natural", or formulation A by a penalty, as they are by default.
+
+    Of several states, rows of q and v, it is the largest.
+    """
     eq = s.kernels.equations
     x = {"q": ca.SX.sym("q", s.nq), "v": ca.SX.sym("v", s.nv), "t": ca.SX.sym("t")}
     walk = eq.walk({part: x[part] for part in ("q", "v")})
@@ -56,7 +59,8 @@ def penalty_bound(s: wt.System, q: np.ndarray, v: np.ndarray, name: str) -> floa
         for j, value in row.items():
             C[r, place[j]] = value
     evaluate = ca.Function("matrices", [*x.values()], [M, C, ca.vertcat(ca.SX(0, 1), *weights)])
-    return _bound(*(np.array(ca.densify(part)) for part in evaluate(q, v, 0.0)), corrections)
+    found = [evaluate(*state, 0.0) for state in zip(np.atleast_2d(q), np.atleast_2d(v), strict=True)]
+    return max(_bound(*(np.array(ca.densify(part)) for part in parts), corrections) for parts in found)
 
 
 def _bound(M: np.ndarray, C: np.ndarray, W: np.ndarray, corrections: int) -> float:

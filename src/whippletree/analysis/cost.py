@@ -61,9 +61,15 @@ class Costs:
 
 
 def costs(
-    system: System, formulation: str = "auto", function: str = "forward_dynamics", *, folded: bool = True, **choice: Any
+    system: System,
+    formulation: str = "auto",
+    function: str = "forward_dynamics",
+    *,
+    folded: bool = True,
+    steps: bool = False,
+    **choice: Any,
 ) -> Costs:
-    """Return the operations of a function by stage.
+    """Return the operations of a function by stage, or with `steps` by the steps of a recursion, over all nodes.
 
     As traced, constants are folded and equal values computed once. With `folded=False` all constants are symbols (see
     `unfolded`), as the papers count; then what depends on constants alone is not counted.
@@ -78,7 +84,7 @@ def costs(
     36
     """
     request = system.kernels.request(function, formulation=formulation, **choice)
-    trace = _traced(system, request, folded)
+    trace = _traced(system, request, folded, steps)
     return Costs(request.formulation, counted(trace.symbols, trace.result, trace.stages, trace.constants))
 
 
@@ -105,14 +111,14 @@ class _Trace(NamedTuple):
     constants: ca.SX
 
 
-def _traced(system: System, request: Request, folded: bool) -> _Trace:
+def _traced(system: System, request: Request, folded: bool, steps: bool = False) -> _Trace:
     fresh = Equations(system.description, system.plan) if folded else Unfolded(system.description, system.plan)
     fresh.loops = system.kernels.equations.loops
     signature = fresh.signature(request)
     symbols = {name: fresh.symbol(name, size) for name, size in signature.inputs}
     inputs = list(symbols.values())
     constants = ca.vertcat(ca.SX(0, 1), *(p.symbol for p in system.description.parameters))
-    with recording() as stages:
+    with recording(steps=steps) as stages:
         if folded:
             result = fresh.trace(request)(*inputs)
         elif fresh.closed:

@@ -53,7 +53,9 @@ class Unfolded(Equations):
                 )
             )
         gravity = self._symbol_of("g", 3)
-        return Unrolled(nodes, plain.parents, plain.v_slices, plain.nv, gravity, plain.positions, node_of=plain.node_of)
+        parents, v_slices, positions = plain.parents, plain.v_slices, plain.positions
+        homes, node_of = plain.homes, plain.node_of
+        return Unrolled(nodes, parents, v_slices, plain.nv, gravity, positions, homes=homes, node_of=node_of)
 
     def attachments(self, *, weld: bool = True) -> ClosureAttachments:
         """Return the closures with symbols for where they hold on."""

@@ -10,7 +10,7 @@ import casadi as ca
 from whippletree.elements.closures import Coincident, Coupling, DeclaredClosure, Distance, InPlane, Perpendicular
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
-from whippletree.model.design_position import design_distance
+from whippletree.model.design_position import design_distance, moving_frames
 from whippletree.model.element_registry import BodyLike, CoordinateLike, PlaceLike, Registry, SideLike
 from whippletree.model.expression_closure import read_closure
 from whippletree.model.fields import checked
@@ -58,7 +58,8 @@ class ClosureCalls(Registry):
         with called("closure", name):
             bodies, placements = self._two_points(parent, child, at, at_child, "a distance")
             if length is None:
-                length = design_distance(self._joints.values(), bodies, placements, self._parameters.values_of)
+                joints = [*self._joints.values(), *moving_frames(self._bodies.values())]
+                length = design_distance(joints, bodies, placements, self._parameters.values_of)
             rod = checked(Distance(length), self._parameters)
             return self._close(name, rod, tuple(zip(bodies, placements, strict=True)), ())
 

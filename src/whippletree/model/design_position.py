@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import casadi as ca
 import numpy as np
 
-from whippletree.elements.joints import Fixed  # noqa: F401 (for the examples)
+from whippletree.elements.joints import Fixed
 from whippletree.errors import ModelError
-from whippletree.model.description import JointUse
+from whippletree.model.description import Body, JointUse
 from whippletree.model.model_tolerances import SAME_PLACE
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar, expressions
 
-__all__ = ["design_distance", "design_poses"]
+__all__ = ["design_distance", "design_poses", "moving_frames"]
 
 Values = Callable[[Iterable[Scalar], str], list[float]]
 """Returns entries at the parameters' values."""
@@ -70,6 +70,24 @@ def design_distance(
         )
     between = [a - b for a, b in zip((poses[far] @ placements[1]).point, placements[0].point, strict=True)]
     return ca.norm_2(ca.vertcat(*between)) if expressions(between) else math.hypot(*between)
+
+
+def moving_frames(bodies: Iterable[Body]) -> Iterator[JointUse]:
+    """Yield how bodies with own coordinates hold their moving frames where these coordinates begin, as welds.
+
+    >>> from whippletree.elements.bodies import MassProperties
+    >>> from whippletree.flexible_bodies import beam, circle, steel
+    >>> link = beam(length=1.0, section=circle(radius=0.01), material=steel, modes=2)
+    >>> [(weld.child, weld.on_parent.point) for weld in moving_frames([Body("link", MassProperties(), link)])]
+    [('link.root', (0.0, 0.0, 0.0)), ('link.tip', (1.0, 0.0, 0.0))]
+    """
+    for body in bodies:
+        for frame in () if body.kind is None else body.kind.frames:
+            R, p = body.kind.pose(frame, ca.SX(ca.DM(body.kind.neutral())))  # type: ignore[union-attr]
+            if ca.SX(R).is_constant() and ca.SX(p).is_constant():
+                placement = Placement(ca.DM(R).full(), ca.DM(p).full().ravel())
+                name = f"{body.name}.{frame}"
+                yield JointUse(name, Fixed(), body.name, name, placement, Placement.identity(), False)
 
 
 def _check_closed(use: JointUse, meant: Placement, there: Placement, values: Values) -> None:

@@ -411,8 +411,10 @@ class NaturalCoordinates:
     @property
     def loops(self) -> NaturalLoops | None:
         """The loops by which a large mechanism is evaluated; None if it is written as one straight line."""
-        if not self.large:
-            return None
+        return self._loops if self.large else None
+
+    @made_once
+    def _loops(self) -> NaturalLoops | None:
         from whippletree.natural.natural_loops import NaturalLoops, loops_fit  # only for large mechanisms
 
         return NaturalLoops(self) if loops_fit(self) else None

@@ -131,7 +131,9 @@ class ArticulatedInertia:
     def rotated(self, R: ca.SX) -> ArticulatedInertia:
         """Return the inertia in axes in which the present ones are the columns of `R`."""
         back = R.T
-        J, B, M = (product(product(R, A), back) for A in (self.J, self.B, self.M))
+        J, M = (product(product(R, A), back) for A in (self.J, self.M))
+        rows = [is_zero(self.B[i, :]) for i in range(3)]  # those along a hinge that is released
+        B = product(R, product(self.B, back)) if any(rows) else product(product(R, self.B), back)
         return ArticulatedInertia(mirror(J), B, mirror(M))
 
     def turned(self, c: ca.SX, s: ca.SX) -> ArticulatedInertia:

@@ -82,8 +82,8 @@ _STAGES_A = {
     "R^T M R": "M R takes 4 x 4 products of rows, zeros of M left out, then R^T; with its assembly",
     "R^T (Q - M S)": "M S, 48m a body, and R^T once; the book has R^T Q and R^T M S apart. Efforts, loads and weights "
     "are in it",
-    "closures": "conditions of the bodies that are left out and of their joints, and four rods; the book has twelve "
-    "bodies with 36m each",
+    "closures": "64 conditions: of the ten bodies that are left out, of their joints, and of two rods; the book has "
+    "twelve bodies with 36m each, 6m for each of 72 conditions",
     "solution": "the book factorises a full matrix; zeros between branches are kept here",
 }
 
@@ -109,10 +109,11 @@ _TRUCK = {
     "R": "balls cost nothing, cardan joints two columns; the book counts one column of a hinge for every pair, which "
     "gives its figure exactly (row above)",
     "R^T M R": "as many columns to a pair as the joint has, but those of balls and of the base are units",
-    "R^T (Q - c - M S)": "33 bodies with 48 freedoms: a product for every column, not for every pair, and M S, 12m a "
+    "R^T (Q - c - M S)": "31 bodies with 48 freedoms: a product for every column, not for every pair, and M S, 12m a "
     "body",
-    "closures": "rods and balls in the axes of the loop's base, the chassis, which turns",
-    "solution": "C M^-1 C^T for thirty equations, as sparse as the loops allow",
+    "closures": "36 conditions, as in the book, whose 108m for c2 - Phi S are 3m each; here they are in the axes of "
+    "the loop's base, the chassis, which turns",
+    "solution": "C M^-1 C^T for the thirty conditions that are independent, as sparse as the loops allow",
 }
 
 
@@ -182,9 +183,8 @@ def jalon_counts_a(times: bool = True) -> Iterator[Table]:
             f"Garcia de Jalon and Bayo, table {title}, formulation A",
             ("stage", "book", "counted, unfolded", "of it", "why"),
             rows,
-            f"m multiplications, a additions. The natural model has {size}; the book's human body has 28 points and 62 "
-            f"vectors, its truck 246 natural coordinates and 39 relative ones. Their figures are lost: what differs is "
-            f"which bodies have more than two points, and which vectors complete a body. Loops are opened by leaving "
+            f"m multiplications, a additions. The natural model has {size}; numbers of coordinates are the book's, but "
+            f"its figures are lost, and which bodies share what may differ. Loops are opened by leaving "
             f"out bodies' conditions, and closed by multipliers that are iterated, so that dependent ones may stay.",
         )
 

@@ -23,6 +23,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies.array_store import ArrayStore
+from whippletree.elements.bodies.elimination_basis import elimination_basis, exact_units
 from whippletree.elements.bodies.flexible_data import (
     GeometricStiffness,
     Interface,
@@ -355,15 +356,32 @@ class FlexibleBody(BodyKind):
         angular = place.R.T @ turning + place.axes.T @ (place.terms.tangent.T @ twist)
         return stack(ca.densify(angular), ca.densify(place.R.T @ bend))
 
-    def frame_motion(self, frame: str, eta: ca.SX, rate: ca.SX) -> tuple[ca.SX, ca.SX] | None:
-        """Return map and bias of an interface in body axes (1); nothing if it does not turn."""
+    def frame_motion(
+        self, frame: str, eta: ca.SX, rate: ca.SX, combinations: ca.SX
+    ) -> tuple[ca.SX, ca.SX, ca.SX] | None:
+        """Return map, bias and velocity of an interface in body axes (1); nothing if it does not turn."""
         place, n = self._place(frame, eta), self.n_own
         if place.turning.nnz() == 0:
             return None
         twist = ca.reshape(place.twist @ rate, n, 3).T @ rate
         bend = ca.reshape(place.bend @ rate, n, 3).T @ rate
-        turning = place.terms.bias(ca.densify(place.turning @ rate)) + place.terms.tangent @ twist
-        return stack(place.terms.tangent @ place.turning, place.J), stack(ca.densify(turning), ca.densify(bend))
+        T, turn = place.terms.tangent, ca.densify(place.turning @ rate)
+        turning, moving = (_combined(each, combinations) for each in (place.turning, place.J))
+        bias = stack(place.terms.bias(turn) + T @ twist, ca.densify(bend))
+        return stack(T @ turning, moving), bias, stack(T @ turn, ca.densify(place.J @ rate))
+
+    def combinations(self, frames: Sequence[str]) -> ca.SX:
+        """Return B by which other bodies on these interfaces meet few of the unknowns (`elimination_basis`).
+
+        It is used where the modal inertia is constant.
+        """
+        first = 9 + 3 * self.n_own
+        varying = "F" in self.arrays or "node 0 inertia" in self.arrays
+        if varying or not self.n_own or not frames or any(self.arrays.array(y)[first:].any() for y in ("y1", "y2")):
+            return ca.SX(0, 0)
+        A = np.vstack([self.arrays.array(f"{f} {what}") for f in frames for what in ("rotation", "translation")])
+        B = elimination_basis(self._modal_inertia, A)
+        return ca.SX(0, 0) if B is None else ca.sparsify(ca.SX(ca.DM(B)))
 
     def _place(self, frame: str, eta: ca.SX) -> _Place:
         n = self.n_own
@@ -393,6 +411,16 @@ class FlexibleBody(BodyKind):
         found = self.inertia(eta)
         frame = found.rigid.articulated().matrix()
         return ca.SX(ca.blockcat([[frame, found.coupling], [found.coupling.T, found.own]]))
+
+
+def _combined(H: ca.SX, combinations: ca.SX) -> ca.SX:
+    """Return H B, with those entries exact that are zeros and ones up to rounding; H if there is no B."""
+    if not combinations.numel():
+        return H
+    HB, size = H @ combinations, ca.fabs(H) @ ca.fabs(combinations)
+    if not HB.is_constant():
+        return HB
+    return ca.sparsify(ca.SX(exact_units(ca.DM(HB).full(), ca.DM(size).full())))
 
 
 LARGEST_DEFLECTION = 0.1

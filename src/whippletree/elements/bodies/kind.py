@@ -144,9 +144,21 @@ class BodyKind(Declared, ABC):
         bias = [R.T @ ca.jtimes(part @ speed, at, speed) for part in (W, J)]
         return _at(ca.vertcat(*bias), [at, speed], [eta, rate])
 
-    def frame_motion(self, frame: str, eta: ca.SX, rate: ca.SX) -> tuple[ca.SX, ca.SX] | None:
-        """Return map and bias of a moving frame in body axes, if these have more zeros than those in its own axes."""
+    def frame_motion(
+        self, frame: str, eta: ca.SX, rate: ca.SX, combinations: ca.SX
+    ) -> tuple[ca.SX, ca.SX, ca.SX] | None:
+        """Return map, bias and velocity of a moving frame in body axes, if these have more zeros than in its own axes.
+
+        With `combinations` B (n, n), the map is that of xi', eta' = B xi'; without (0, 0), that of eta'.
+        """
         return None
+
+    def combinations(self, frames: Sequence[str]) -> ca.SX:
+        """Return B (n, n), eta'' = B xi'', if fewer operations eliminate xi'' where other bodies hang on these frames.
+
+        B is constant. Without it (0, 0), eta'' itself is eliminated.
+        """
+        return ca.SX(0, 0)
 
     def _frame_derivatives(self, frame: str, at: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return R, and the maps of own velocities to the frame's angular velocity and velocity, in body axes."""
@@ -337,9 +349,9 @@ class MovingFrame(_OfBody):
         """Return the frame's acceleration in the body frame at zero own accelerations, in the frame's axes."""
         return self.of.frame_bias(self.frame, x, v)
 
-    def split(self, x: ca.SX, v: ca.SX) -> SplitJoint | None:
+    def split(self, x: ca.SX, v: ca.SX, combinations: ca.SX) -> SplitJoint | None:
         """Return the frame's motion in body axes, before its own rotation."""
-        motion = self.of.frame_motion(self.frame, x, v)
+        motion = self.of.frame_motion(self.frame, x, v, combinations)
         if motion is None:
             return None
         R, p = self.of.pose(self.frame, x)

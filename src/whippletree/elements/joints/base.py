@@ -20,13 +20,15 @@ __all__ = ["Joint", "SplitJoint"]
 class SplitJoint(NamedTuple):
     """A joint whose last step is a turn, up to that turn: shift, joint map and joint bias in the axes before it.
 
-    In these axes the map of a joint that moves a little about and along many directions has more zeros.
+    In these axes the map of a joint that moves a little about and along many directions has more zeros; it is that of
+    combinations of the joint's freedoms if such are given, and has more zeros still. `velocity` (6) is the joint's own.
     """
 
     shift: Shift
     turn: Rotation
     joint_map: ca.SX
     joint_bias: ca.SX
+    velocity: ca.SX
 
 
 class Joint(ABC):
@@ -114,8 +116,11 @@ class Joint(ABC):
         """Return the relative acceleration at zero joint acceleration (6); zero for most joints."""
         return ca.SX.zeros(6)
 
-    def split(self, x: ca.SX, v: ca.SX) -> SplitJoint | None:
-        """Return the joint up to its last turn, if that is worth telling apart."""
+    def split(self, x: ca.SX, v: ca.SX, combinations: ca.SX) -> SplitJoint | None:
+        """Return the joint up to its last turn, if that is worth telling apart.
+
+        With `combinations` B (nv, nv), its map is that of unknowns xi'', v' = B xi''; without (0, 0), that of v'.
+        """
         return None
 
     def rate_map(self, q: ca.SX) -> ca.SX:

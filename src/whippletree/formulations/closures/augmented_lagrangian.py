@@ -34,6 +34,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from whippletree.symbolic.arithmetic import minus, plus, times
 from whippletree.symbolic.sparse_factors import SymmetricFactor, factor_symmetric, minimum_degree
 
 __all__ = ["ROUNDED", "AugmentedProblem", "AugmentedSolution", "largest", "row_weights", "solve_augmented"]
@@ -92,16 +93,8 @@ def solve_augmented(
     problem: AugmentedProblem, iterations: int, made_of: Sequence[ca.SX] = (), *, refined: bool = False
 ) -> AugmentedSolution:
     """Return the solution after some iterations; `made_of` are accelerations that belong to A."""
-    rows, gamma, weights = problem.rows, problem.gamma, problem.weights
-    matrix, right = dict(problem.mass), dict(problem.force)
-    for row, bias, weight in zip(rows, gamma, weights, strict=True):
-        for i, x in row.items():
-            heavy = weight * x
-            right[i] = right[i] - heavy * bias
-            for j, y in row.items():
-                if j <= i:
-                    place = (j, i) if (j, i) in matrix else (i, j)
-                    matrix[place] = matrix[place] + heavy * y if place in matrix else heavy * y
+    rows, gamma, weights = problem.rows, problem.gamma, [ca.SX(weight) for weight in problem.weights]
+    matrix, right = _stiffened(problem, weights)
     factors = factor_symmetric(matrix, minimum_degree(matrix, sorted(right)))
     a = factors.solve(dict(right))
     missed = _missed(rows, gamma, a)
@@ -125,14 +118,34 @@ def solve_augmented(
     return AugmentedSolution(a, multipliers, error)
 
 
-def _weighted(weights: Sequence[Weight], missed: Sequence[ca.SX]) -> list[ca.SX]:
+def _stiffened(problem: AugmentedProblem, weights: Sequence[ca.SX]) -> tuple[dict[tuple[int, int], ca.SX], Row]:
+    """Return M + C^T W C and f - C^T W g."""
+    matrix, right = dict(problem.mass), dict(problem.force)
+    for row, bias, weight in zip(problem.rows, problem.gamma, weights, strict=True):
+        for i, x in row.items():
+            heavy = times(weight, x)
+            right[i] = minus(right[i], times(heavy, bias))
+            for j, y in row.items():
+                if j <= i:
+                    place = (j, i) if (j, i) in matrix else (i, j)
+                    stiff = times(heavy, y)
+                    matrix[place] = plus(matrix[place], stiff) if place in matrix else stiff
+    return matrix, right
+
+
+def _weighted(weights: Sequence[ca.SX], missed: Sequence[ca.SX]) -> list[ca.SX]:
     """Return -W (C a + g)."""
-    return [-weight * miss for weight, miss in zip(weights, missed, strict=True)]
+    return [times(-weight, miss) for weight, miss in zip(weights, missed, strict=True)]
 
 
 def _missed(rows: Sequence[Row], gamma: Sequence[ca.SX], a: Row) -> list[ca.SX]:
     """Return C a + g."""
-    return [sum((x * a[i] for i, x in row.items()), bias) for row, bias in zip(rows, gamma, strict=True)]
+    found = []
+    for row, total in zip(rows, gamma, strict=True):
+        for i, x in row.items():
+            total = plus(total, times(x, a[i]))  # noqa: PLW2901
+        found.append(total)
+    return found
 
 
 def _pulled(rows: Sequence[Row], multipliers: Sequence[ca.SX], a: Row) -> Row:
@@ -140,7 +153,7 @@ def _pulled(rows: Sequence[Row], multipliers: Sequence[ca.SX], a: Row) -> Row:
     pulled = {i: ca.SX(0) for i in a}
     for row, multiplier in zip(rows, multipliers, strict=True):
         for i, x in row.items():
-            pulled[i] = pulled[i] + x * multiplier
+            pulled[i] = plus(pulled[i], times(x, multiplier))
     return pulled
 
 
@@ -149,18 +162,17 @@ def _unbalanced(problem: AugmentedProblem, multipliers: Sequence[ca.SX], a: Row)
     left = _pulled(problem.rows, multipliers, a)
     left = {i: problem.force[i] + x for i, x in left.items()}
     for (i, j), mass in problem.mass.items():
-        left[i] = left[i] - mass * a[j]
+        left[i] = minus(left[i], times(mass, a[j]))
         if i != j:
-            left[j] = left[j] - mass * a[i]
+            left[j] = minus(left[j], times(mass, a[i]))
     return left
 
 
-def _size(weights: Sequence[Weight], missed: Sequence[ca.SX]) -> ca.SX:
+def _size(weights: Sequence[ca.SX], missed: Sequence[ca.SX]) -> ca.SX:
     """Return the sum of squares of what the closures miss by, weighted; never zero."""
     total = ca.SX(np.finfo(float).tiny)
     for weight, miss in zip(weights, missed, strict=True):
-        if isinstance(weight, ca.SX) or weight:
-            total = total + weight * miss * miss
+        total = plus(total, times(times(weight, miss), miss))
     return total
 
 

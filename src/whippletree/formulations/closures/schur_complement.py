@@ -19,7 +19,6 @@ import casadi as ca
 from whippletree.formulations.closures.closure_set import ClosureState
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
-from whippletree.symbolic.dense_factors import factor, solve_factored
 from whippletree.symbolic.sparse_factors import add_to
 
 __all__ = ["Blocks", "Correction", "absorb", "correction", "schur_complement", "unit_loads"]
@@ -52,19 +51,19 @@ def absorb(
             continue
         n_joint = 0 if node.prescribed else H.shape[1]
         n_own = kept.D.shape[0] - n_joint
-        factors = factor(kept.D, node.least_pivots(kept.D)) if n_joint + n_own else None
+        solve = kept.solver(node.least_pivots(kept.D)) if n_joint + n_own else None
         G = kept.gain()
         h_of, w_of = effects[k]
         for c in sorted({*arriving[k], *efforts[k], *waiting[k]}):
             F, m = arriving[k].get(c), closure_states[c].n_rows
-            if factors is not None:
+            if solve is not None:
                 h = ca.SX(0, m)
                 if n_joint:
                     none = ca.SX(n_joint, m)
                     h = efforts[k].get(c, none) + (none if F is None else H.T @ F)
                 if n_own:
                     h = ca.densify(ca.vertcat(waiting[k].get(c, ca.SX(n_own, m)), h))
-                h_of[c], w_of[c] = h, solve_factored(factors, h)
+                h_of[c], w_of[c] = h, solve(h)
                 F = -(G @ h) if F is None else F - G @ h
             if F is not None:
                 add_to(arriving[walk.parents[k]], c, shift.force(F))

@@ -38,6 +38,7 @@ from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.scalars import shown
+from whippletree.symbolic.arithmetic import plus, times
 
 if TYPE_CHECKING:
     from whippletree.formulations.natural.natural_equations import NaturalEquations
@@ -115,7 +116,12 @@ def condition_weights(equations: NaturalEquations, weight: float) -> list[ca.SX]
     masses = [equations.mass.get((i, i), ca.SX(0)) for i in equations.right]
     mean = sum(masses, ca.SX(0)) / max(len(masses), 1)
     lightness = [1 / ca.fmax(mass, LIGHT * mean) for mass in masses]
-    easy = [sum((x * x * lightness[j] for j, x in row.items()), ca.SX(0)) for row in equations.rows]
+    easy = []
+    for row in equations.rows:
+        total = ca.SX(0)
+        for j, x in row.items():
+            total = plus(total, times(times(x, x), lightness[j]))
+        easy.append(total)
     return row_weights(equations.rows, easy, 1 / mean, weight)
 
 

@@ -70,9 +70,10 @@ class Opening:
 def open_loops(n_bodies: int, ends: Sequence[Ends]) -> Opening:
     """Return how the loops of bodies 0, 1, ... are opened, joints being between these `ends` (-1 is the ground).
 
-    Of the bodies that can be left out, one with the fewest joints goes first, the farthest of them from the ground: the
-    rods of a suspension, as in the book. More bodies go than with those that have many joints, but chains are shorter,
-    and fewer operations are needed.
+    Of the bodies that can be left out, one with the fewest joints goes first, and of these one that is not beside
+    a body left out before, the farthest from the ground: the rods of a suspension, as in the book. What two neighbours
+    share would move with neither. More bodies go than with those that have many joints, but chains are shorter, and
+    fewer operations are needed.
 
     >>> sorted(open_loops(3, [(-1, 0), (0, 1), (1, 0), (1, 2)]).removed), open_loops(1, [(-1, 0), (-1, 0)]).removed
     ([], frozenset({0}))
@@ -87,7 +88,9 @@ def open_loops(n_bodies: int, ends: Sequence[Ends]) -> Opening:
         able = [body for body in inner if _stays_whole(n_bodies, ends, removed | {body}, cut)]
         if able:
             far = [joint.far for joint in chains]  # the farthest last
-            removed.add(min(able, key=lambda body: (_degree(ends, body, removed, cut), -far.index(body))))
+            beside = {body: len(_neighbours(ends, body) & removed) for body in able}
+            ranks = {body: (_degree(ends, body, removed, cut), beside[body], -far.index(body)) for body in able}
+            removed.add(min(able, key=ranks.__getitem__))
         else:
             cut.add(over[-1])
 
@@ -119,6 +122,11 @@ def _chains(ends: Sequence[Ends], removed: Collection[int], cut: Collection[int]
 
 def _degree(ends: Sequence[Ends], body: int, removed: Collection[int], cut: Collection[int]) -> int:
     return sum((a == body) + (b == body) for _, a, b in _live(ends, removed, cut))
+
+
+def _neighbours(ends: Sequence[Ends], body: int) -> set[int]:
+    """Return the bodies that a body has joints with."""
+    return {a if b == body else b for a, b in ends if body in (a, b)}
 
 
 def _stays_whole(n_bodies: int, ends: Sequence[Ends], removed: Collection[int], cut: Collection[int]) -> bool:

@@ -27,6 +27,7 @@ from whippletree.formulations.natural.element_opening import Opening
 from whippletree.formulations.natural.natural_model import GROUND, NaturalJoint, NaturalModel
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.foundation.once import made_once
+from whippletree.symbolic.arithmetic import entries
 
 __all__ = ["ConditionValues", "HeldClosure", "NaturalConditions", "natural_conditions"]
 
@@ -82,12 +83,12 @@ class NaturalConditions:
 
     def at(self, x: ca.SX, v: ca.SX, t: ca.SX) -> ConditionValues:
         """Return the conditions at coordinates and velocities, which may be expressions."""
-        phi, rate, bias, entries = self._function(x, v, t, self._constants)
+        phi, rate, bias, nonzeros = self._function(x, v, t, self._constants)
         rows: list[dict[int, ca.SX]] = [{} for _ in self.names]
         pattern = self.jacobian.sparsity()
-        for k, (i, j) in enumerate(zip(*pattern.get_triplet(), strict=True)):
-            if not entries[k].is_zero():
-                rows[i][j] = entries[k]
+        for i, j, value in zip(*pattern.get_triplet(), entries(nonzeros), strict=True):
+            if not value.is_zero():
+                rows[i][j] = value
         return ConditionValues(phi, rate, rows, bias)
 
 

@@ -39,6 +39,7 @@ from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import cross, skew
+from whippletree.symbolic.arithmetic import entries, plus
 from whippletree.symbolic.sparse_factors import add_to
 
 __all__ = [
@@ -250,8 +251,8 @@ class _Assembly:
     def _push(self, element: int, force: ca.SX) -> None:
         if element in self.where:
             at = self.where[element].start
-            for c in range(3):
-                self.right[at + c] = self.right[at + c] + force[c]
+            for c, part in enumerate(entries(ca.densify(force))):
+                self.right[at + c] = plus(self.right[at + c], part)
 
     def on_elements(self, rows: Rows, frames: Sequence[NodeFrame]) -> ElementRows:
         """Bring rows on the motion of frames to the elements' accelerations (1)."""
@@ -272,19 +273,17 @@ class _Assembly:
         v = ca.SX(ca.vertcat(ca.SX(0, 1), *(self.motion.velocity[one.index] for one in free)))
         at = conditions.at(x, v, t)
         self.rows += at.rows
-        self.gamma += [at.bias[i] for i in range(len(at.rows))]
+        self.gamma += entries(at.bias)
 
-    def hold(self, rows: ElementRows, keep: Sequence[int] | None = None) -> None:
+    def hold(self, rows: ElementRows) -> None:
         """Add rows on accelerations as conditions."""
-        for r in range(rows.bias.shape[0]) if keep is None else keep:
+        blocks = {self.where[e].start: entries(ca.densify(block.T)) for e, block in rows.on.items() if e in self.where}
+        for r, bias in enumerate(entries(ca.densify(rows.bias))):
             row: Row = {}
-            for e, block in rows.on.items():
-                if e in self.where:
-                    for c in range(3):
-                        if not block[r, c].is_zero():
-                            row[self.where[e].start + c] = block[r, c]
+            for at, block in blocks.items():
+                row |= {at + c: x for c, x in enumerate(block[3 * r : 3 * r + 3]) if not x.is_zero()}
             self.rows.append(row)
-            self.gamma.append(rows.bias[r])
+            self.gamma.append(bias)
 
     def tree_joints(self, closure_set: ClosureSet | None) -> None:
         """Add what the tree's joints do: types that only conditions on accelerations hold, drives, efforts."""

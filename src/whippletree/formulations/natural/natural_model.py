@@ -139,6 +139,7 @@ class NaturalElement:
     kind: str  # "point" or "vector"
     places: dict[int, ca.SX]
     index: int = -1
+    numbers: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict, repr=False)  # places, to decide by
 
     @property
     def fixed(self) -> bool:
@@ -168,7 +169,7 @@ class Direction(NamedTuple):
         """What is the same for a direction and its opposite."""
         return tuple(sorted(index for index, _ in self.terms))
 
-    def of(self, x: Sequence[ca.SX]) -> ca.SX:
+    def of(self, x: Sequence[ca.SX] | Mapping[int, ca.SX]) -> ca.SX:
         """Return the direction, of the places or velocities of all elements."""
         total = ca.SX.zeros(3)
         for index, sign in self.terms:
@@ -265,6 +266,12 @@ class _ModelMaking:
             column = ca.substitute(column, ca.vertcat(*symbols), ca.DM(values))
         return np.array(ca.evalf(ca.densify(column))).ravel()
 
+    def placed(self, one: NaturalElement, body: int) -> npt.NDArray[np.float64]:
+        """Return the place of an element in a body in numbers to decide by."""
+        if body not in one.numbers:
+            one.numbers[body] = self.number(one.places[body])
+        return one.numbers[body]
+
     def of_body(self, body: int) -> list[NaturalElement]:
         return [one for one in self.elements if body in one.places]
 
@@ -288,18 +295,23 @@ class _ModelMaking:
             if old.kind != new.kind or not both:
                 continue
             for sign in (1.0,) if new.is_point else (1.0, -1.0):
-                gaps = [old.places[body] - sign * new.places[body] for body in both]
-                if all(self._none(gap, self._size(body)) for gap, body in zip(gaps, both, strict=True)):
+                if all(self._same(old, new, sign, body) for body in both):
                     yield old, sign
 
-    def _none(self, gap: ca.SX, size: float) -> bool:
-        """Tell whether a difference is none, whatever the parameters are."""
-        if ca.symvar(gap) and not ca.simplify(gap).is_zero():
-            return False
-        return bool(np.abs(self.number(gap)).max() <= _SAME * size)
+    def _same(self, old: NaturalElement, new: NaturalElement, sign: float, body: int) -> bool:
+        """Tell whether two elements are the same in a body but for a sign, whatever the parameters are."""
+        ours, theirs = old.places[body], new.places[body]
+        if ours.is_constant() and theirs.is_constant():
+            gap = self.placed(old, body) - sign * self.placed(new, body)
+        else:
+            between = ours - sign * theirs
+            if ca.symvar(between) and not ca.simplify(between).is_zero():
+                return False
+            gap = self.number(between)
+        return bool(np.abs(gap).max() <= _SAME * self._size(body))
 
     def _size(self, body: int) -> float:
-        places = [self.number(one.places[body]) for one in self.of_body(body) if one.is_point]
+        places = [self.placed(one, body) for one in self.of_body(body) if one.is_point]
         return max((float(np.abs(place).max()) for place in places), default=0.0) + 1e-3
 
 
@@ -355,8 +367,8 @@ def _ways(
     made: _ModelMaking, body: int, base: NaturalElement, some: Sequence[NaturalElement]
 ) -> npt.NDArray[np.float64]:
     """Return unit vectors (n, 3) to points from the base, and along vectors; zero for a point that is at the base."""
-    start = made.number(base.places[body])
-    ways = [made.number(one.places[body]) - (start if one.is_point else 0) for one in some]
+    start = made.placed(base, body)
+    ways = [made.placed(one, body) - (start if one.is_point else 0) for one in some]
     sizes = [float(np.linalg.norm(way)) for way in ways]
     return np.array([way / size if size else way for way, size in zip(ways, sizes, strict=True)]).reshape(-1, 3)
 
@@ -370,6 +382,8 @@ def _best(
         others = [one for one in elements if one is not base]
         ways = _ways(made, body, base, others)
         for size in (3, 2, 1, 0):
+            if best is not None and size < best[0]:
+                break
             for some in itertools.combinations(range(len(others)), size):
                 span = ways[list(some)].reshape(-1, 3)
                 measure = float(np.sqrt(max(np.linalg.det(span @ span.T), 0.0))) if size else 1.0
@@ -389,7 +403,7 @@ def _complete(
 ) -> None:
     """Add one element to a body: a named frame that is well off what there is, or a vector normal to it."""
     ways = _ways(made, body, base, others)
-    start = made.number(base.places[body])
+    start = made.placed(base, body)
     for name, place in frames:
         way = made.number(place) - start
         rest = way - (np.linalg.pinv(ways) @ (ways @ way) if len(ways) else 0.0)
@@ -441,7 +455,7 @@ def _products(
     for k, body in ((k, bodies[k]) for k in order):
         base, *others = (elements[i] for i in body.basis)
         ways = [Direction.between(one, base) for one in others]
-        local = [one.places.get(k, ca.SX.zeros(3)) for one in elements]
+        local = {i: elements[i].places[k] for i in body.basis}
         for i, j in itertools.combinations_with_replacement(range(3), 2):
             first, second = ways[i], ways[j]
             key = tuple(sorted((first.key, second.key)))

@@ -33,6 +33,7 @@ from whippletree.elements.joints import Joint
 from whippletree.elements.joints.base import SplitJoint
 from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node_interface import (
+    NO_COMBINATIONS,
     AngularState,
     Articulated,
     Carried,
@@ -41,6 +42,7 @@ from whippletree.formulations.nodes.node_interface import (
     NodeTerms,
     VelocityTerms,
 )
+from whippletree.formulations.nodes.operation_stages import record_step
 from whippletree.spatial import (
     ArticulatedInertia,
     RigidInertia,
@@ -92,6 +94,7 @@ class Node:
     least_inertia: ca.SX | None = None  # hinge inertias (nv) below which nothing but rounding is left
     watched: bool = False  # they may come to that
     new_reference: bool = False  # a reference point in the ground is chosen anew at this joint
+    combinations: ca.SX = NO_COMBINATIONS  # B, if xi'' with eta'' = B xi'' is eliminated for own coordinates eta
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
 
@@ -124,9 +127,10 @@ class Node:
         return self._once("split", self._split, x, self.v) if self.on_frame else None
 
     def _split(self, x: ca.SX, v: ca.SX) -> SplitJoint | None:
-        found = self.joint.split(x, v)
+        found = self.joint.split(x, v, self.combinations)
         if found is None:
             return None
+        record_step("pose and map of the interface", found)
         return found._replace(shift=Shift.of(Translation(self.point), Rotation(self.rotation), *found.shift.factors))
 
     def _shift(self, x: ca.SX) -> Shift:
@@ -153,12 +157,18 @@ class Node:
 
     def own_inertia(self) -> OwnInertia | None:
         """Return the inertia in the directions of the node's own rates, if it has any (2)."""
-        return None if self.body is None else self._once("own inertia", self.body.inertia, self.q)
+        if self.body is None:
+            return None
+        found = self._once("own inertia", self.body.inertia, self.q)
+        record_step("inertia of the body", found)
+        return found
 
     def own_velocity_forces(self, rate: ca.SX) -> OwnVelocityForces:
         """Return the velocity forces beside the gyroscopic ones, for a turning rate in node axes."""
         assert self.body is not None
-        return self._once("own velocity forces", self.body.velocity_forces, self.q, self.v, rate)
+        found = self._once("own velocity forces", self.body.velocity_forces, self.q, self.v, rate)
+        record_step("velocity forces of the body", found)
+        return found
 
     def own_effort(self, motion: AngularState, alpha: ca.SX) -> ca.SX:
         """Return C^T alpha + E v' + e, the efforts that the node's own rates need beside H^T f (2); else nothing."""
@@ -208,10 +218,9 @@ class Node:
     def _locate_split(self, x: ca.SX, split: SplitJoint, parent: AngularState) -> tuple[AngularState, VelocityTerms]:
         """Place a moving frame, in the axes before its own rotation."""
         rate, carried = split.shift.carry(parent.rate, ca.SX.zeros(6))
-        relative = product(split.joint_map, self.v)
-        turning = relative[0:3]
+        turning = split.velocity[0:3]
         if not is_zero(rate):
-            carried = plus(carried, stack(cross(rate, turning), 2 * cross(rate, relative[3:6])))
+            carried = plus(carried, stack(cross(rate, turning), 2 * cross(rate, split.velocity[3:6])))
         a = plus(carried, split.joint_bias)
         axes = product(product(parent.axes, split.shift.rotation()), split.turn.R)
         motion = AngularState(product(split.turn.R.T, plus(rate, turning)), axes)
@@ -233,14 +242,15 @@ class Node:
         if self.shared:
             return self._shared_terms(children, place, H, P, z)
         if self.prescribed or H.shape[1] == 0:
-            return NodeTerms(P, z, children.U, children.D, children.eps, least=self.least_pivots(children.D))
+            least = self.least_pivots(children.D)
+            return NodeTerms(P, z, children.U, children.D, children.eps, least=least, combinations=self.combinations)
         U, eps = P.times(H), self.tau - H.T @ z
         D = H.T @ U
         if children.eps.numel():
             C = children.U
             D = ca.SX(ca.blockcat([[children.D, C.T @ H], [H.T @ C, D]]))
             U, eps = ca.horzcat(C, U), ca.vertcat(children.eps, eps)
-        return NodeTerms(P, z, U, D, eps, H, least=self.least_pivots(D))
+        return NodeTerms(P, z, U, D, eps, H, least=self.least_pivots(D), combinations=self.combinations)
 
     def least_pivots(self, D: ca.SX) -> ca.SX | None:
         """Return the pivots of D, of own coordinates and then of the joint, below which nothing but rounding is left.
@@ -258,12 +268,15 @@ class Node:
         self, children: Articulated, place: VelocityTerms, H: ca.SX, P: ArticulatedInertia, z: ca.SX
     ) -> NodeTerms:
         """Return the terms of freedoms that are eliminated elsewhere, with those of nodes beyond that share them."""
-        n, H = H.shape[1], ca.sparsify(H)
-        PH, eps = P.times(H), self.tau - H.T @ z
+        n = H.shape[1]
+        B = self.combinations if self.combinations.numel() else ca.SX.eye(n)
+        H = ca.sparsify(H @ B)
+        PH, effort = P.times(H), self.tau
         C, D = ca.SX(6, n), H.T @ PH
         own = self.own_inertia()
         if own is not None:
-            C, D, eps = C + own.coupling, D + own.own, eps - place.own
+            C, D, effort = C + own.coupling @ B, D + B.T @ own.own @ B, effort - place.own
+        eps = B.T @ effort - H.T @ z
         if children.eps.numel():
             C, D, eps = C + children.U, D + children.D, eps + children.eps
         D = D + H.T @ C + C.T @ H
@@ -275,8 +288,9 @@ class Node:
         """Return the node's acceleration, that of its joint, the force across the joint, and its effort (13, 18)."""
         H = self.joint_map(place.x)
         if self.shared:
-            at_frame = self.split(place.x) is not None
-            return self._recover_shared(alpha if at_frame else alpha + H @ y, y, hinge)
+            if self.split(place.x) is None:
+                alpha = alpha + H @ self._uncombined(y)
+            return self._recover_shared(alpha, y, hinge)
         free = not self.prescribed and H.shape[1] > 0
         n = y.shape[0] - (H.shape[1] if free else 0)  # shared freedoms that are eliminated here
         own = y[:n] if n else ca.SX(0, 1)
@@ -299,4 +313,8 @@ class Node:
         none = ca.SX.zeros(y.shape[0])
         if self.on_frame:
             return Carried(alpha, y), JointOutcome(none, f, none)
-        return Carried(alpha, y), JointOutcome(y, f, self.tau)
+        return Carried(alpha, y), JointOutcome(self._uncombined(y), f, self.tau)
+
+    def _uncombined(self, y: ca.SX) -> ca.SX:
+        """Return the accelerations of own coordinates from those of their combinations."""
+        return self.combinations @ y if self.combinations.numel() else y

@@ -16,15 +16,24 @@ what arrives from several nodes adds up, until the *home* node of the freedoms e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
 from whippletree.elements.joints.base import SplitJoint
 from whippletree.spatial import ArticulatedInertia, Shift
-from whippletree.symbolic.dense_factors import Factors, backward, elimination_order, factored
+from whippletree.symbolic.dense_factors import (
+    Factors,
+    backward,
+    elimination_order,
+    factor,
+    factored,
+    solve_factored,
+)
 
 __all__ = [
+    "NO_COMBINATIONS",
     "AngularState",
     "Articulated",
     "ArticulatedNode",
@@ -34,6 +43,10 @@ __all__ = [
     "NodeTerms",
     "VelocityTerms",
 ]
+
+
+NO_COMBINATIONS = ca.SX(0, 0)
+"""Of own coordinates that are eliminated as they are."""
 
 
 class AngularState(NamedTuple):
@@ -90,7 +103,8 @@ class NodeTerms(NamedTuple):
     `H` is the joint map if the last columns of U are P H*, so that what the hinge annihilates is known while tracing;
     `kept` is what the node wants to find again in its `HingeFactors`; `factors` are those of D, if they are there
     already. `shared` says that the unknowns are eliminated at another node. `least` are the pivots of D (k) below which
-    nothing but rounding is left, if they may come to that.
+    nothing but rounding is left, if they may come to that. `combinations` are B, if the first unknowns are xi'' with
+    eta'' = B xi'' for the own coordinates eta of a body.
     """
 
     P: ArticulatedInertia
@@ -103,6 +117,7 @@ class NodeTerms(NamedTuple):
     factors: Factors | None = None
     shared: bool = False
     least: ca.SX | None = None
+    combinations: ca.SX = NO_COMBINATIONS
 
     def factored(self) -> Factors:
         """Return the factors of D."""
@@ -116,6 +131,9 @@ class HingeFactors(NamedTuple):
     no L is known, S is the gain's transpose itself. Half of a solution with D is so done for one column where it is
     needed, and not for the six of U. K (k, 6) are those columns of the gain's transpose that are known while tracing;
     they are zero in S.
+
+    With `combinations` B, the first unknowns are xi'' and not the accelerations eta'' = B xi'' of own coordinates:
+    `unknowns` are those, `gain` and `solver` are for eta''.
     """
 
     S: ca.SX
@@ -128,6 +146,7 @@ class HingeFactors(NamedTuple):
     U: ca.SX = ca.SX(6, 0)  # forces of unit accelerations of shared freedoms that are eliminated here
     L: ca.SX = ca.SX(0, 0)
     K: ca.SX = ca.SX(0, 6)
+    combinations: ca.SX = NO_COMBINATIONS
 
     def unknowns(self, alpha: ca.SX) -> ca.SX:
         """Return the accelerations of the node's unknowns, from the acceleration of its frame without them."""
@@ -135,7 +154,19 @@ class HingeFactors(NamedTuple):
 
     def gain(self) -> ca.SX:
         """Return G = P H* D^-1 (6, k)."""
-        return (self._backward(self.S) + self.K).T
+        return self._uncombined(self._backward(self.S) + self.K).T
+
+    def solver(self, least: ca.SX | None) -> Callable[[ca.SX], ca.SX]:
+        """Return what finds D^-1 h, with pivots trusted above `least`."""
+        factors, B = factor(self.D, least), self.combinations
+        n = B.shape[0]
+        if n == 0:
+            return lambda h: solve_factored(factors, h)
+        return lambda h: self._uncombined(solve_factored(factors, ca.vertcat(B.T @ h[:n, :], h[n:, :])))
+
+    def _uncombined(self, y: ca.SX) -> ca.SX:
+        n = self.combinations.shape[0]
+        return ca.densify(ca.vertcat(self.combinations @ y[:n, :], y[n:, :])) if n else y
 
     def _backward(self, y: ca.SX) -> ca.SX:
         if self.L.shape[0] < 2:

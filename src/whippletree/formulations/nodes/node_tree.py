@@ -17,6 +17,7 @@ from whippletree.elements.bodies import BodyKind, MassProperties, MovingFrame, O
 from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations.nodes.hinge_scales import set_hinge_scales
 from whippletree.formulations.nodes.node import Node, NodeLoad
+from whippletree.formulations.nodes.node_interface import NO_COMBINATIONS
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.foundation.once import made_once
 from whippletree.model.description import Body, Description, JointUse
@@ -39,7 +40,8 @@ class NodeConstants:
     is that body where its inertia is. For each freedom of the joint, `stretched_inertia` is what all that hangs on it
     would have stretched out, and `least_inertia` the hinge inertia below which nothing but rounding is left; `watched`
     says that it may come to that; with `new_reference`, moments about a point of the ground are taken about the joint's
-    own point from here on (see `hinge_scales`).
+    own point from here on (see `hinge_scales`). `combinations` are those in which own coordinates are eliminated, at
+    their home and where they are shared.
     """
 
     parent: int
@@ -56,6 +58,7 @@ class NodeConstants:
     least_inertia: list[Scalar] = field(default_factory=list)
     watched: bool = False
     new_reference: bool = False
+    combinations: ca.SX = NO_COMBINATIONS
 
     @property
     def freedoms(self) -> list[int]:
@@ -200,6 +203,7 @@ def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad
         least_inertia=least,
         watched=constants.watched,
         new_reference=constants.new_reference,
+        combinations=constants.combinations,
     )
 
 
@@ -212,8 +216,30 @@ def make_node_tree(description: Description, plan: Plan, *, weld: bool = True) -
         index, body_in_node = made.where[frame.body]
         made.where[frame.name] = (index, body_in_node @ frame.placement)
     set_hinge_scales(made.nodes, closed=bool(plan.cuts or description.closures))
+    _set_combinations(made.nodes)
     positions = _positions(made.nodes, description)
     return NodeTree(tuple(made.nodes), made.where, description.gravity, plan.nq, plan.nv, positions)
+
+
+def _set_combinations(nodes: Sequence[NodeConstants]) -> None:
+    """Set in which combinations own coordinates are eliminated, for bodies that the tree reaches at their frame."""
+    carrying = {id(nodes[one.parent]) for one in nodes if one.parent >= 0}
+    units: dict[int, list[NodeConstants]] = {}
+    for one in nodes:
+        where = one.v if one.shared else one.home
+        if where is not None:
+            units.setdefault(where.start, []).append(one)
+    known: dict[tuple[int, tuple[str, ...]], ca.SX] = {}
+    for unit in units.values():
+        if any(one.shared and isinstance(one.joint, Reversed) for one in unit):
+            continue
+        kind = next(one.body for one in unit if one.body is not None)
+        moving = [one for one in unit if id(one) in carrying]
+        frames = tuple(one.joint.frame for one in moving if isinstance(one.joint, MovingFrame))
+        if (id(kind), frames) not in known:
+            known[id(kind), frames] = kind.combinations(frames)
+        for one in unit:
+            one.combinations = known[id(kind), frames]
 
 
 class _Making:

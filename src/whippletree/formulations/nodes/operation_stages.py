@@ -1,5 +1,7 @@
 """Marks: formulations name what they have computed, for those who count operations by stage.
 
+A stage is a part of the whole, as the papers' tables have them; a step is a part of what is done at a single node.
+
 Recording costs nothing unless it is switched on: then every stage's name and expressions are written down in the order
 in which the formulation comes to them.
 """
@@ -13,11 +15,12 @@ from dataclasses import fields, is_dataclass
 
 import casadi as ca
 
-__all__ = ["Stage", "record_stage", "recording"]
+__all__ = ["Stage", "record_stage", "record_step", "recording"]
 
 Stage = tuple[str, list[ca.SX]]
 
 _stages: ContextVar[list[Stage] | None] = ContextVar("stages", default=None)
+_steps: ContextVar[list[Stage] | None] = ContextVar("steps", default=None)
 
 
 def record_stage(name: str, values: object) -> None:
@@ -33,21 +36,36 @@ def record_stage(name: str, values: object) -> None:
         stages.append((name, list(_parts(values))))
 
 
+def record_step(name: str, values: object) -> None:
+    """Note that a step at a node is done, if steps are recorded.
+
+    >>> with recording(steps=True) as found:
+    ...     record_step("square", [ca.SX.sym("x") ** 2])
+    ...     record_stage("all squares", [])
+    >>> [name for name, _ in found]
+    ['square']
+    """
+    steps = _steps.get()
+    if steps is not None:
+        steps.append((name, list(_parts(values))))
+
+
 @contextmanager
-def recording() -> Iterator[list[Stage]]:
-    """Record the stages that are marked meanwhile.
+def recording(*, steps: bool = False) -> Iterator[list[Stage]]:
+    """Record the stages that are marked meanwhile, or the steps at nodes.
 
     >>> with recording() as stages:
     ...     pass
     >>> stages
     []
     """
-    stages: list[Stage] = []
-    token = _stages.set(stages)
+    found: list[Stage] = []
+    where = _steps if steps else _stages
+    token = where.set(found)
     try:
-        yield stages
+        yield found
     finally:
-        _stages.reset(token)
+        where.reset(token)
 
 
 def _parts(values: object) -> Iterator[ca.SX]:

@@ -55,7 +55,7 @@ from whippletree.formulations.nodes.node_interface import (
     NodeTerms,
     unit_rows,
 )
-from whippletree.formulations.nodes.operation_stages import record_stage
+from whippletree.formulations.nodes.operation_stages import record_stage, record_step
 from whippletree.formulations.nodes.sweeps import Walk
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import ArticulatedInertia, stack
@@ -118,7 +118,9 @@ def hinge_inertias(walk: Walk) -> ca.SX:
 
 def locate(node: ArticulatedNode, parent: AngularState) -> tuple[Any, Any]:
     """Place the node, and find its velocity-dependent acceleration and force."""
-    return node.locate(parent)
+    found = node.locate(parent)
+    record_step("velocities, a", found)
+    return found
 
 
 def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[Articulated, HingeFactors]:
@@ -131,6 +133,7 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
         return _pass_on(split, node, children, place)
     shift, a = node.shift(place.x), node.bias(place)
     terms = node.terms(children, place)
+    record_step("P, z, U, D added up", terms)
     P, z, U = terms.P, terms.z, terms.U
     if terms.shared:
         passed = Articulated(
@@ -142,15 +145,20 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
         still = HingeFactors(ca.SX(0, 6), terms.eps, P, z, ca.SX(2), terms.D, terms.kept)
         return Articulated(shift.inertia(P), shift.force(z_plus)), still
     factors = terms.factored()
+    record_step("D = L d L*", [terms.D, factors.reciprocals, factors.L])
     W, S, e, nu = _halfway(factors, terms)
     P_plus = inertia_beyond(P, W, S, terms.H)
+    record_step("W = L^-1 U*, P+ = P - W* d^-1 W", [W, S, P_plus])
     K = _known_gain(U.shape[1], terms.H)
     z_plus = z + P_plus.times(a) + S.T @ e + K.T @ terms.eps
+    record_step("eps, z+", [nu, z_plus])
     pivot = _smallest_pivot(factors, terms)
     n_shared = U.shape[1] - (0 if terms.H is None else terms.H.shape[1])
     L = ca.SX(0, 0) if factors.L is None else factors.L
-    kept = HingeFactors(S, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared], L, K)
-    return Articulated(shift.inertia(P_plus), shift.force(z_plus)), kept
+    kept = HingeFactors(S, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared], L, K, terms.combinations)
+    passed = Articulated(shift.inertia(P_plus), shift.force(z_plus))
+    record_step("P+, z+ turned by the hinge and shifted", passed)
+    return passed, kept
 
 
 def _halfway(factors: Factors, terms: NodeTerms) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
@@ -178,15 +186,14 @@ def _pass_on(
     """Pass what arrives at a moving frame on to its body (2), in the axes before its own rotation."""
     terms = node.terms(children, place)
     P, z = split.turn.inertia(terms.P), split.turn.force(terms.z)
+    record_step("P, z turned into the body's axes", [P, z])
     H, z = split.joint_map, z + P.times(place.before_turn)
+    record_step("P a", z)
     U = P.times(H)
-    passed = Articulated(
-        split.shift.inertia(P),
-        split.shift.force(z),
-        split.shift.force(U),
-        ca.sparsify(ca.sparsify(H).T @ U),
-        -(H.T @ z),
-    )
+    D, eps = ca.sparsify(ca.sparsify(H).T @ U), -(H.T @ z)
+    record_step("U = P H*, D = H U at the interface", [U, D, eps])
+    passed = Articulated(split.shift.inertia(P), split.shift.force(z), split.shift.force(U), D, eps)
+    record_step("P, z, U shifted to the body's frame", passed)
     return passed, HingeFactors(ca.SX(0, 6), ca.SX(0, 1), terms.P, terms.z, ca.SX(2), ca.SX(0, 0), ())
 
 
@@ -195,9 +202,13 @@ def find_acceleration(node: ArticulatedNode, parent: Carried, place: Any, hinge:
     split = node.split(place.x) if node.shared else None
     if split is not None:
         alpha = split.shift.motion(parent.alpha) + place.before_turn + split.joint_map @ parent.own
-        return node.recover(split.turn.motion(alpha), parent.own, place, hinge)
+        alpha = split.turn.motion(alpha)
+        record_step("accelerations carried outward", alpha)
+        return node.recover(alpha, parent.own, place, hinge)
     alpha = node.shift(place.x).motion(parent.alpha) + node.bias(place)
+    record_step("accelerations carried outward", alpha)
     y = parent.own if node.shared else hinge.unknowns(alpha)
+    record_step("unknowns", y)
     return node.recover(alpha, y, place, hinge)
 
 
