@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import os
 import subprocess
 import sys
@@ -83,6 +86,21 @@ def test_names_documentation_and_signatures_are_those_of_the_functions() -> None
     s = four_bar()
     assert s.pose.__name__ == "pose" and s.pose.__doc__
     assert wt.box.__doc__ and wt.box.__module__ == "whippletree.elements.bodies.shapes"
+
+
+@pytest.mark.parametrize("owner", [wt.Mechanism, wt.System, wt.Trajectory])
+def test_verbs_of_a_class_are_functions_of_later_rooms_with_their_documentation(owner: type) -> None:
+    source = ast.parse(Path(inspect.getfile(owner)).read_text(encoding="utf-8"))
+    verbs = [
+        (node.targets[0].id, *(word.value for word in node.value.args))
+        for node in ast.walk(source)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "Verb"
+    ]
+    assert verbs
+    for name, module, function in verbs:
+        found, written = getattr(owner, name), getattr(importlib.import_module(module), function)
+        assert inspect.signature(found) == inspect.signature(written)
+        assert found.__doc__ == written.__doc__ and found.__doc__
 
 
 def test_all_public_names_are_listed_and_nothing_else() -> None:

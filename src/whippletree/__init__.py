@@ -11,7 +11,7 @@ Describe bodies and joints, build, and compute:
 1
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whippletree._version import __version__
 from whippletree.elements.bodies import (
@@ -42,7 +42,7 @@ from whippletree.errors import (
     WhippletreeError,
 )
 from whippletree.files import read, write
-from whippletree.foundation.verbs import imported
+from whippletree.foundation.late_imports import late_names
 from whippletree.model import Mechanism, register
 from whippletree.model.io import Model
 from whippletree.spatial.placement import Placement
@@ -151,26 +151,23 @@ __all__ = [
     "write_sid",
 ]
 
-_LATE = {
-    "whippletree.elements.bodies.flexible": "FlexibleBody GeometricStiffness Interface Invariants LumpedNodes Stations",
-    "whippletree.equilibria": "Equilibrium",
-    "whippletree.flexible_bodies": (
-        "Material Section aluminium beam carbon_fibre circle flexible glass_fibre read_abaqus read_sid rectangle "
-        "section solid steel titanium tube write_sid"
-    ),
-    "whippletree.linear": "LinearModel",
-    "whippletree.results": "Certificate Event Trajectory",
-    "whippletree.simulate": "Simulation",
-    "whippletree.studies": "resume",
-}
-"""Names that are imported when they are first used: who only computes does not wait for them."""
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _LATE.items():
-        if name in names.split():
-            return imported(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = late_names(
+    __name__,
+    {
+        "whippletree.elements.bodies.flexible": (
+            "FlexibleBody GeometricStiffness Interface Invariants LumpedNodes Stations"
+        ),
+        "whippletree.equilibria": "Equilibrium",
+        "whippletree.flexible_bodies": (
+            "Material Section aluminium beam carbon_fibre circle flexible glass_fibre read_abaqus read_sid rectangle "
+            "section solid steel titanium tube write_sid"
+        ),
+        "whippletree.linear": "LinearModel",
+        "whippletree.results": "Certificate Event Trajectory",
+        "whippletree.simulate": "Simulation",
+        "whippletree.studies": "resume",
+    },
+)  # who only computes does not wait for them
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ from whippletree.files.drawn_in import Surroundings
 from whippletree.files.neutral_model import NeutralModel
 from whippletree.files.neutral_translation import translated
 from whippletree.files.xml_source import XmlElement, parse_xml
+from whippletree.foundation.late_imports import imported
 from whippletree.model.io.model_file import Model
 
 __all__ = ["foreign_text", "read_bytes"]
@@ -132,7 +133,6 @@ _WRITERS = {".urdf": "urdf_writer", ".sdf": "sdf_writer", ".xml": "mjcf_writer",
 
 def foreign_text(model: object, path: str | os.PathLike[str]) -> str | None:
     """Return the text of a file in the format that the end of its name says; None for YAML."""
-    import importlib
 
     try:
         module = _WRITERS.get(Path(path).suffix.lower())
@@ -140,5 +140,5 @@ def foreign_text(model: object, path: str | os.PathLike[str]) -> str | None:
         return None
     if module is None:
         return None
-    write: Callable[[Any], str] = importlib.import_module(f"whippletree.files.{module}").to_text
+    write: Callable[[Any], str] = imported(f"whippletree.files.{module}", "to_text")
     return write(model)

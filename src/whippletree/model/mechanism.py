@@ -10,8 +10,8 @@ import casadi as ca
 from whippletree.elements.bodies import BodyKind, MassProperties
 from whippletree.elements.bodies.body_chains import PART_END, BodyChain
 from whippletree.errors import ModelError
+from whippletree.foundation.late_imports import Verb, imported
 from whippletree.foundation.user_frames import user_facing
-from whippletree.foundation.verbs import Verb, imported
 from whippletree.model.body_kinds import checked_kind
 from whippletree.model.closure_calls import ClosureCalls
 from whippletree.model.contact_calls import ContactCalls

@@ -11,9 +11,9 @@ import numpy as np
 
 from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, ResultError, StateError
+from whippletree.foundation.late_imports import Verb
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.foundation.user_frames import user_facing
-from whippletree.foundation.verbs import Verb
 from whippletree.kernels.kernel import Array
 from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.model.names import quoted, suggestion

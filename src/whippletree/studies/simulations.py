@@ -84,11 +84,10 @@ def simulate(
 ) -> Trajectory:
     """Simulate for a duration in seconds and return the `Trajectory`, with a certificate.
 
-    Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default), `tau`
-    (constant joint efforts), `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and
-    "semi_implicit_euler", and for stiff springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
-    `tolerance`, `max_step` (the longest step, if the method chooses), `formulation`, `parameters`, `progress`, and
-    what the following paragraphs tell of.
+    Options: `every` (seconds between outputs) or `times`; `q`, `v`, `z`, the start; `tau`, constant joint efforts;
+    `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and "semi_implicit_euler", for stiff springs
+    "trapezoidal" and "generalized_alpha" with `spectral_radius`); `tolerance`, `max_step`, `formulation`, `parameters`,
+    `progress`; and these:
 
     With `start="equilibrium"` the run begins where the mechanism is at rest, found from `q` as a guess; with velocities
     `v` by joint, in steady motion with these. An `Equilibrium` that was found before can be given too.

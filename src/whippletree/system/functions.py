@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from whippletree.foundation.late_imports import imported
 from whippletree.system import loop_equations, tree_equations
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _on_demand(module: str, function: str) -> Trace:
     """Return a trace whose module of this room is imported when it is first used."""
 
     def trace(eq: object, request: Request, x: Symbols) -> Any:
-        traced: Trace = getattr(importlib.import_module(f"whippletree.system.{module}"), function)
+        traced: Trace = imported(f"whippletree.system.{module}", function)
         return traced(eq, request, x)
 
     return trace

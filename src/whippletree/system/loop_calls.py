@@ -456,7 +456,7 @@ class LoopCalls:
         if left.max(initial=0.0) > 1e-8 * max(scale, 1e-300):
             at = np.unravel_index(int(left.argmax()), left.shape)[:-1]
             one_q = np.broadcast_to(q, (*left.shape[:-1], q.shape[-1]))[at]
-            one_t = float(np.broadcast_to(np.asarray(t, dtype=np.float64), (*left.shape[:-1], 1))[at][0])
+            one_t = float(np.ravel(np.asarray(t, dtype=np.float64))[0])
             freedoms = [(self._states.joint_of(int(i)), int(i)) for i in np.flatnonzero(acting)]
             named = [(joint, i - self._states.v_slice(joint).start) for joint, i in freedoms]
             raise DynamicsError(

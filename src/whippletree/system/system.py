@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name
+from whippletree.foundation.late_imports import Verb, imported
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
-from whippletree.foundation.verbs import Verb, imported
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
 from whippletree.spatial.scalars import shown, truth

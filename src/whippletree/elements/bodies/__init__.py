@@ -1,12 +1,12 @@
 """Bodies: what a body weighs and how its mass is spread, and what it is inside."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whippletree.elements.bodies.appearance import Shape
 from whippletree.elements.bodies.kind import BodyKind, MovingFrame, OwnCoordinates, rigid_parts
 from whippletree.elements.bodies.rigid import MassProperties
 from whippletree.elements.bodies.shapes import box, cylinder, point_mass, point_masses, rod, sphere
+from whippletree.foundation.late_imports import late_names
 
 if TYPE_CHECKING:
     from whippletree.elements.bodies.flexible import (
@@ -39,11 +39,7 @@ __all__ = [
     "sphere",
 ]
 
-_FLEXIBLE = ("FlexibleBody", "GeometricStiffness", "Interface", "Invariants", "LumpedNodes", "Stations")
-
-
-def __getattr__(name: str) -> Any:
-    """Return what belongs to flexible bodies, which is imported when it is first used."""
-    if name in _FLEXIBLE:
-        return getattr(importlib.import_module("whippletree.elements.bodies.flexible"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = late_names(
+    __name__,
+    {f"{__name__}.flexible": "FlexibleBody GeometricStiffness Interface Invariants LumpedNodes Stations"},
+)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whippletree.elements.declaration import quantity
 from whippletree.elements.joints.base import Joint
@@ -17,10 +16,10 @@ from whippletree.elements.joints.revolute import Revolute
 from whippletree.elements.joints.screw import Screw
 from whippletree.elements.joints.spherical import Spherical
 from whippletree.elements.joints.universal import Universal
+from whippletree.foundation.late_imports import late_names
 
 if TYPE_CHECKING:
-    from whippletree.elements.joints.free_angles import FreeBryant, FreeEuler
-    from whippletree.elements.joints.spherical_angles import SphericalBryant, SphericalEuler
+    from whippletree.elements.joints.angle_joints import FreeBryant, FreeEuler, SphericalBryant, SphericalEuler
 
 __all__ = [
     "Cylindrical",
@@ -41,15 +40,4 @@ __all__ = [
     "quantity",
 ]
 
-_BY_ANGLES = {
-    "FreeBryant": "free_angles",
-    "FreeEuler": "free_angles",
-    "SphericalBryant": "spherical_angles",
-    "SphericalEuler": "spherical_angles",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _BY_ANGLES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_BY_ANGLES[name]}"), name)
+__getattr__ = late_names(__name__, {f"{__name__}.angle_joints": "FreeBryant FreeEuler SphericalBryant SphericalEuler"})

@@ -45,7 +45,7 @@ class Joint(ABC):
        child's origin and in the child's axes;
     5. `joint_bias(x, v)`: the child's acceleration relative to the parent when the joint accelerations are
        zero: [angular; linear], the linear part being the acceleration of the child's origin as the parent
-       sees it;
+       sees it, both in the child's axes;
     6. `rate_map(q)`: the (nq, nv) map from velocities to the rates of the coordinates;
     7. `integrate`, `difference`, `neutral`, `random` on its configuration manifold, and `displacement_rate`, how
        fast a displacement grows that `integrate` takes from a fixed configuration to the moving one, and

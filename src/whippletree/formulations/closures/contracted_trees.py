@@ -10,14 +10,15 @@ from typing import Any, NamedTuple, cast
 
 import casadi as ca
 
-from whippletree.formulations.closures.aggregates import Augmented, Embedded
+from whippletree.formulations.closures.aggregates import Augmented, Embedded, GroupOutcome
 from whippletree.formulations.closures.loop_groups import NodeGroup
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.nodes.node_interface import JointOutcome
+from whippletree.formulations.nodes.sweeps import Kept, Unrolled
 from whippletree.spatial import stack
 from whippletree.symbolic.sparse_factors import SparseLU
 
-__all__ = ["GroupNode", "base_acceleration", "contracted_tree", "subtree"]
+__all__ = ["GroupNode", "base_acceleration", "contracted_tree", "joint_accelerations", "subtree"]
 
 
 class GroupNode(NamedTuple):
@@ -57,6 +58,20 @@ def contracted_tree(walk: Unrolled, grouped: Sequence[GroupNode]) -> tuple[Unrol
     homes = {place[k]: own for k, own in walk.homes.items() if k in place}
     tree = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity, ports=ports, homes=homes)
     return tree, at
+
+
+def joint_accelerations(
+    tree: Unrolled, grouped: Sequence[GroupNode], at: dict[int, int], outcome: Kept[JointOutcome | GroupOutcome]
+) -> ca.SX:
+    """Return the accelerations (nv) of all freedoms, of what the sweeps have found for the nodes of such a tree."""
+    a = ca.densify(ca.SX(tree.nv, 1))
+    for k, node in enumerate(tree.nodes):
+        freedoms = grouped[at[k]].freedoms if k in at else range(tree.v_slices[k].start, tree.v_slices[k].stop)
+        found = outcome.at(k).acceleration
+        if not getattr(node, "on_frame", False):
+            for i, freedom in enumerate(freedoms):
+                a[freedom] = found[i]
+    return a
 
 
 def subtree(walk: Unrolled, group: NodeGroup) -> tuple[Unrolled, tuple[int, ...]]:

@@ -41,7 +41,7 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import Rotation, Translation, cross, stack
-from whippletree.symbolic.sparse_factors import factor_lu
+from whippletree.symbolic.sparse_factors import Column, factor_lu
 
 __all__ = ["ABSOLUTE", "UNKNOWN_OF", "Bodies", "bodies", "cut_rows", "forward_dynamics", "held_axes", "solve"]
 
@@ -87,17 +87,23 @@ def solve(walk: Unrolled, closure_set: ClosureSet, pivots: Sequence[tuple[Key, K
     record_stage("right-hand side", equations.right)
     factors = factor_lu(equations.rows, pivots)
     x = factors.solve(dict(equations.right))
-    a = ca.densify(ca.SX(walk.nv, 1))
-    for where, row in equations.joints:
-        total = row.bias
-        for k, F in row.node_forces.items():
-            total = total + F.T @ ca.vertcat(*(x.get(("alpha", k, i), 0) for i in range(6)))
-        a[where] = total
+    a = _joint_accelerations(equations, x, walk.nv)
     for i in equations.own:
         a[i] = x.get(("own", 0, i), ca.SX(0))
     first = equations.first_closure_row
     values = [-x.get(("lambda", first + r, 0), ca.SX(0)) for r in range(equations.n_closure_rows)]
     return Solution(a, lambda: by_closure(values, closure_set.evaluate(walk)), factors.pivots)
+
+
+def _joint_accelerations(equations: Bodies, x: Column, nv: int) -> ca.SX:
+    """Return the accelerations (nv) of joints that follow from those of the bodies; others are zero."""
+    a = ca.densify(ca.SX(nv, 1))
+    for where, row in equations.joints:
+        total = row.bias
+        for k, F in row.node_forces.items():
+            total = total + F.T @ ca.vertcat(*(x.get(("alpha", k, i), 0) for i in range(6)))
+        a[where] = total
+    return a
 
 
 def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
@@ -331,12 +337,7 @@ def forward_dynamics(walk: Unrolled) -> ca.SX:
     record_stage("bodies and joints", equations.rows)
     record_stage("right-hand side", equations.right)
     x = factor_lu(equations.rows, pivots, least).solve(dict(equations.right))
-    a = ca.densify(ca.SX(walk.nv, 1))
-    for where, row in equations.joints:
-        total = row.bias
-        for k, F in row.node_forces.items():
-            total = total + F.T @ ca.vertcat(*(x.get(("alpha", k, i), 0) for i in range(6)))
-        a[where] = total
+    a = _joint_accelerations(equations, x, walk.nv)
     for k, node in enumerate(walk.nodes):
         if node.prescribed:
             a[walk.v_slices[k]] = node.acceleration

@@ -29,6 +29,7 @@ from whippletree.formulations.closures.contracted_trees import (
     GroupNode,
     base_acceleration,
     contracted_tree,
+    joint_accelerations,
     subtree,
 )
 from whippletree.formulations.closures.loop_groups import NodeGroup
@@ -60,14 +61,7 @@ def forward_dynamics(walk: Unrolled, chosen: Mapping[int, str]) -> ca.SX:
     ]
     tree, at = contracted_tree(walk, grouped)
     result = articulated.sweep(tree)
-    a = ca.densify(ca.SX(walk.nv, 1))
-    for k in range(len(tree.nodes)):
-        freedoms = grouped[at[k]].freedoms if k in at else range(tree.v_slices[k].start, tree.v_slices[k].stop)
-        found = result.outcome.at(k).acceleration
-        if not getattr(tree.nodes[k], "on_frame", False):
-            for i, freedom in enumerate(freedoms):
-                a[freedom] = found[i]
-    return a
+    return joint_accelerations(tree, grouped, at, result.outcome)
 
 
 def _branches(walk: Unrolled, chosen: Mapping[int, str]) -> dict[int, tuple[int, ...]]:

@@ -32,6 +32,7 @@ from whippletree.formulations.closures.contracted_trees import (
     GroupNode,
     base_acceleration,
     contracted_tree,
+    joint_accelerations,
     subtree,
 )
 from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups, with_branches
@@ -74,13 +75,7 @@ def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, methods: Sequ
     ]
     tree, at = contracted_tree(walk, grouped)
     result = articulated.sweep(tree)
-    a = ca.densify(ca.SX(walk.nv, 1))
-    for k in range(len(tree.nodes)):
-        freedoms = grouped[at[k]].freedoms if k in at else range(tree.v_slices[k].start, tree.v_slices[k].stop)
-        found = result.outcome.at(k).acceleration
-        for i, freedom in enumerate(freedoms):
-            if not getattr(tree.nodes[k], "on_frame", False):
-                a[freedom] = found[i]
+    a = joint_accelerations(tree, grouped, at, result.outcome)
     pivots = [p for one in grouped if one.factors for p in one.factors.pivots]
     pivots += [p for k, g in at.items() if grouped[g].factors is None for p in result.hinge.at(k).kept.pivots]
 

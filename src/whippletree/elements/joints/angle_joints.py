@@ -1,4 +1,7 @@
-"""Free joint by three angles, Euler's or Bryant's, and a position; velocities are the rates of these six."""
+"""Spherical and free joints by three angles, Euler's or Bryant's, whose velocities are the angles' rates.
+
+They are for those who want coordinates with a meaning of their own. The free joints have a position besides.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,69 @@ from whippletree.elements.joints.angles import (
 )
 from whippletree.spatial import Shift, Translation, stack
 
-__all__ = ["FreeBryant", "FreeEuler"]
+__all__ = ["FreeBryant", "FreeEuler", "SphericalBryant", "SphericalEuler"]
 
 _POSITIONS = tuple(f"position {c}" for c in "xyz")
 _VELOCITIES = tuple(f"velocity along {c} of the parent" for c in "xyz")
+
+
+class _SphericalAngles(ThreeAngles):
+    """A ball by three angles."""
+
+    like: ClassVar[str] = "spherical"
+    nq: ClassVar[int] = 3
+    nv: ClassVar[int] = 3
+    n_configuration: ClassVar[int] = 6
+    n_axes: ClassVar[int] = 0
+    holds: ClassVar[tuple[str, ...] | None] = ("point",)
+
+    def configuration(self, q: ca.SX) -> ca.SX:
+        """Return cosines and sines."""
+        return self.sines(q)
+
+    def shift(self, x: ca.SX) -> Shift:
+        """Turn three times."""
+        return Shift(turns(self.sequence, x))
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return the three axes as the child sees them."""
+        return stack(angle_map(self.sequence, x), ca.SX.zeros(3, 3))
+
+    def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
+        """Return what the axes' own turning adds."""
+        return stack(angle_map_rate(self.sequence, x, v), ca.SX.zeros(3))
+
+
+@dataclass(frozen=True)
+class SphericalEuler(_SphericalAngles):
+    """Precession about z, nutation about x as turned, spin about z as turned: Euler's angles.
+
+    They lock where nutation is zero, that is, where the joint frames coincide: begin elsewhere.
+
+    >>> SphericalEuler().joint_map(SphericalEuler().configuration(ca.SX([0, 1, 0]))).shape
+    (6, 3)
+    """
+
+    kind: ClassVar[str] = "spherical_euler"
+    sequence: ClassVar[AngleSequence] = EULER
+    position_labels: ClassVar[tuple[str, ...]] = angle_labels(EULER)
+    velocity_labels: ClassVar[tuple[str, ...]] = rate_labels(EULER)
+
+
+@dataclass(frozen=True)
+class SphericalBryant(_SphericalAngles):
+    """Turns about x, then y as turned, then z as turned: Bryant's angles, also called Cardan's.
+
+    They lock where the second is a quarter turn.
+
+    >>> SphericalBryant().neutral()
+    array([0., 0., 0.])
+    """
+
+    kind: ClassVar[str] = "spherical_bryant"
+    sequence: ClassVar[AngleSequence] = BRYANT
+    position_labels: ClassVar[tuple[str, ...]] = angle_labels(BRYANT)
+    velocity_labels: ClassVar[tuple[str, ...]] = rate_labels(BRYANT)
 
 
 class _FreeAngles(ThreeAngles):

@@ -1,7 +1,9 @@
-"""Verbs that a class offers although their work is done in a room that is built on it.
+"""What is imported when it is first used.
 
-`mechanism.build()` makes a `System`, and `system.simulate(...)` a `Trajectory`: conveniences, whose rooms import the
-class and not the other way round. The function there is written, typed and documented once, and the class names it:
+Names of a package that not everybody needs are imported late (`late_names`), and so are the verbs that a class offers
+although their work is done in a room that is built on it. `mechanism.build()` makes a `System`, and
+`system.simulate(...)` a `Trajectory`: conveniences, whose rooms import the class and not the other way round. The
+function there is written, typed and documented once, and the class names it:
 
     class System:
         if TYPE_CHECKING:
@@ -15,13 +17,13 @@ Its first argument is the object. Its module is imported when the verb is first 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any
 
 from whippletree.foundation.user_frames import user_facing
 
-__all__ = ["Verb", "imported"]
+__all__ = ["Verb", "imported", "late_names"]
 
 
 def imported(module: str, name: str) -> Any:
@@ -31,6 +33,23 @@ def imported(module: str, name: str) -> Any:
     3.0
     """
     return getattr(importlib.import_module(module), name)
+
+
+def late_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package that imports names from its modules when they are first used.
+
+    >>> find = late_names("numbers", {"fractions": "Fraction", "decimal": "Decimal Context"})
+    >>> find("Decimal")("1.50")
+    Decimal('1.50')
+    """
+    modules = {name: module for module, several in names.items() for name in several.split()}
+
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return imported(modules[name], name)
+
+    return find
 
 
 class Verb:
