@@ -161,6 +161,13 @@ def test_the_joint_moves_along_its_axis(kind: str, given: dict[str, Any]) -> Non
     assert np.abs(across - pose_of(turn("z", angle), (0, 0, shift))).max() < 1e-14
 
 
+@pytest.mark.parametrize(("axis", "other"), [("z", "-z"), ("x", "-x"), ("y", "-y"), ((1, 1, 0), (-2, -2, 0))])
+def test_the_opposite_axis_is_half_a_turn_about_x_of_the_joint_frame(axis: Any, other: Any) -> None:
+    use = described("revolute", {"axis": axis, "axis_child": other}).describe().joint("J")
+    near, far = (placement.matrix()[:3, :3] for placement in (use.on_parent, use.on_child))
+    assert np.abs(near.T @ far - np.diag([1.0, -1.0, -1.0])).max() < 1e-15
+
+
 def test_a_bushing_is_placed_like_a_weld() -> None:
     """Nothing is deformed where the child's pose is that which is given."""
     m = Mechanism("m", gravity=(0, 0, 0))

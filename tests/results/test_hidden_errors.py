@@ -294,6 +294,13 @@ def test_the_second_run_is_another_one_and_costs_little(method: str, options: di
     assert work(other) <= MOST_WORK * work(sim)
 
 
+def test_in_small_trees_no_other_method_is_as_fast() -> None:
+    how = second_run(Simulation(pendulum(), method="dop853", tolerance=1e-8))
+    assert how.words == "dop853, tolerance 1e-09"
+    assert second_run(Simulation(pendulum(), method="adams")).options["method"] == "dop853"
+    assert second_run(Simulation(four_bar(), method="dop853")).options["method"] == "adams"
+
+
 def carried_pendulums() -> wt.System:
     """A cart on a rail that stays where it is, because its two pendulums swing against each other."""
     m = wt.Mechanism("cart")

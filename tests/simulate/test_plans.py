@@ -170,3 +170,19 @@ def test_a_resumed_run_has_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     other = crank_rocker(later=True, dependent=None)
     with pytest.raises(ResultError, match="planned otherwise"):
         wt.resume(kept, other)
+
+
+def test_a_plan_is_made_once(monkeypatch: Any) -> None:
+    """A pendulum on slides changes its coordinates twice in a swing, and takes up those that it has left."""
+    m = wt.Mechanism("p", gravity=(0, -9.81, 0))
+    carriage, bob = m.body("c"), m.body("b", wt.point_mass(1.0))
+    m.prismatic("x", m.ground, carriage, axis="x")
+    m.prismatic("y", carriage, bob, axis="y")
+    m.distance("rod", m.ground, bob, length=1.0)
+    sim, looks = Simulation(m.build(guess={"x": -1.0, "y": 0.0})), []
+    planner = type(sim.plans.loops.planner)
+    better = planner.better
+    monkeypatch.setattr(planner, "better", lambda *given: looks.append(given[2]) or better(*given))
+    sim.run(np.array([10.0]))
+    assert len(sim.replans) > 10
+    assert len(looks) == 1
