@@ -85,7 +85,7 @@ def moving_frames(bodies: Iterable[Body]) -> Iterator[JointUse]:
         for frame in () if body.kind is None else body.kind.frames:
             R, p = body.kind.pose(frame, ca.SX(ca.DM(body.kind.neutral())))  # type: ignore[union-attr]
             if ca.SX(R).is_constant() and ca.SX(p).is_constant():
-                placement = Placement(ca.DM(R).full(), ca.DM(p).full().ravel())  # type: ignore[arg-type]
+                placement = Placement(ca.DM(R).full(), ca.DM(p).full().ravel())
                 name = f"{body.name}.{frame}"
                 yield JointUse(name, Fixed(), body.name, name, placement, Placement.identity(), False)
 
