@@ -17,18 +17,13 @@ Array = np.ndarray
 
 TOLERANCE = 1e-8
 
-# Of each family one with few coordinates runs always: most of the time goes into compiling its derivatives.
+# One with few coordinates of every other family runs always: most of the time goes into compiling its derivatives.
 SMALL = {
     ("one loop", 9),
-    ("in a row", 1),
     ("coupled, one base", 2),
-    ("coupled, other bases", 5),
-    ("planar", 8),
     ("overconstrained", 0),
     ("floating", 0),
-    ("cut joints", 10),
     ("rods", 4),
-    ("couplings", 0),
     ("expressions", 5),
     ("velocity only", 2),
 }
