@@ -64,6 +64,8 @@ def penalty_bound(s: wt.System, q: np.ndarray, v: np.ndarray, name: str) -> floa
 
 
 def _bound(M: np.ndarray, C: np.ndarray, W: np.ndarray, corrections: int) -> float:
+    if not len(M):  # no body moves by itself
+        return REFERENCE
     root = np.sqrt(W.reshape(-1, 1)) * C
     K = M + root.T @ root
     scale = 1 / np.sqrt(np.diag(K))
