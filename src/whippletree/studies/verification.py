@@ -66,7 +66,7 @@ _FEW_FREEDOMS = 2
 `dop853`, and at large tolerances `dopri5` is the faster one."""
 
 _LARGE_TOLERANCE = 1e-9
-"""Down to here `dopri5` at twice a tolerance is at most one and a half times the work of `dop853`; `adams` is from here."""
+"""Above this `dopri5` at twice a tolerance is at most 1.5 times the work of `dop853`, and from here on `adams`."""
 
 _OTHER_FIXED: dict[str, tuple[str, float]] = {
     "semi_implicit_euler": ("rk4", 3.0),
