@@ -2,8 +2,8 @@
 
 It has another tolerance or step, and another method. Methods and tolerances are such that it takes about as long as the
 first, and it is stopped when its work is one and a half times that of the first: then what it has reached is compared.
-So a run with `verify=True` takes at most two and a half times as long as without. Work is counted in evaluations, and
-depends on no clock: the same call always compares as much.
+So a run with `verify=True` takes about two and a half times as long as without, at most. Work is counted in
+evaluations, and depends on no clock: the same call always compares as much.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ MOST_WORK = 1.5
 
 STEP_WORK = {"dopri5": 4.0, "dop853": 8.0, "adams": 6.0, "trapezoidal": 15.0, "generalized_alpha": 15.0}
 """What a step whose size is chosen costs beside its evaluations, in these: sums over stages or differences, the error
-and its part along the closures, closing the end, Newton's matrix. Measured by ``benchmarks/verification.py --work``."""
+and its part along the closures, closing the end, Newton's matrix. For long runs: ``benchmarks/verification.py --work``
+shows what it is on short ones, where it is several times as much."""
 
 FIXED_STEP_WORK = 2.0
 """The same for steps of a fixed size, which estimate no error."""
