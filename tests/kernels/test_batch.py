@@ -455,7 +455,7 @@ def test_what_a_late_helper_needs_stays_alive_and_is_let_go():
     gc.collect()
     assert all(w() is not None for w in watched)  # the helpers' tasks hold them
     release.set()
-    late = time.monotonic() + 20
+    late = time.monotonic() + 60
     while any(w() is not None for w in watched) and time.monotonic() < late:
         time.sleep(0.01)  # and no further task, which would take the place of the last
     assert all(w() is None for w in watched)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.work import calls
 from topology.graphs import (
     Closing,
     Edge,
@@ -282,9 +282,7 @@ def test_a_rod_counts_when_the_tree_is_chosen() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 7, 1000])
 def test_four_bars_in_a_row(n: int) -> None:
-    start = time.process_time()
     plan = make_plan(*four_bars(n))
-    assert time.process_time() - start < 2.0
     for node in plan.nodes:
         assert node.depth == (1 if node.body.startswith("rocker") else 2)
     assert len(plan.cuts) == n
@@ -294,13 +292,16 @@ def test_four_bars_in_a_row(n: int) -> None:
     assert [group.rows for group in plan.groups] == [5 * n]
 
 
+def test_planning_takes_work_in_proportion_to_the_number_of_four_bars() -> None:
+    few, many = four_bars(50), four_bars(1000)
+    assert calls(lambda: make_plan(*many)) < 20.5 * calls(lambda: make_plan(*few))
+
+
 @pytest.mark.parametrize("shape", [(100, 10), (10, 100)])
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_net_is_planned_fast_and_with_short_loops(shape: tuple[int, int], whole: bool) -> None:
+def test_a_net_is_planned_with_short_loops(shape: tuple[int, int], whole: bool) -> None:
     bodies, edges = lattice(*shape, range(shape[1]) if whole else [0])
-    start = time.process_time()
     plan = make_plan(bodies, edges)
-    assert time.process_time() - start < 2.0
     steps = [len(cut.parent_path) + len(cut.child_path) for cut in plan.cuts]
     assert sum(steps) < 8 * len(steps)
 
