@@ -25,6 +25,7 @@ __all__ = [
     "rotation_between",
     "rotation_matrix",
     "transpose",
+    "without_rounding",
 ]
 
 AxisLike: TypeAlias = str | VectorLike
@@ -124,9 +125,17 @@ def rotation_matrix(value: object, what: str = "rotation") -> Rotation3:
     rows = read_matrix(value, 3, what)
     if any(expressions(row) for row in rows):
         raise ModelError(f"{what} must be plain numbers, but it holds a parameter")
-    given = cast(Rotation3, rows)
-    aligned = _ALIGNED.get(given)
-    return aligned if aligned is not None else _polished(given, what)
+    return without_rounding(cast(Rotation3, rows), what)
+
+
+def without_rounding(rotation: Rotation3, what: str = "rotation") -> Rotation3:
+    """Return a rotation of plain numbers that is orthonormal to the last digit; one that is far from it is refused.
+
+    >>> without_rounding(((1.0, 1e-17, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))) == IDENTITY
+    True
+    """
+    aligned = _ALIGNED.get(rotation)
+    return aligned if aligned is not None else _polished(rotation, what)
 
 
 def matmul(a: Rotation3, b: Rotation3) -> Rotation3:

@@ -10,7 +10,7 @@ import numpy as np
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
 from whippletree.foundation.user_frames import user_facing
-from whippletree.spatial.orientation import IDENTITY, matmul, rotation_matrix, transpose
+from whippletree.spatial.orientation import IDENTITY, matmul, rotation_matrix, transpose, without_rounding
 from whippletree.spatial.scalars import (
     Rotation3,
     Scalar,
@@ -68,7 +68,7 @@ class Placement:
         if expressions(rows[3]) or not _is_last_row(cast(tuple[float, ...], rows[3])):
             raise ModelError(f"{what} must have the last row 0, 0, 0, 1, got {shown(rows[3])}")
         rotation = rotation_matrix([row[:3] for row in rows[:3]], f"the rotation in {what}")
-        return Placement(rotation, (rows[0][3], rows[1][3], rows[2][3]))
+        return _computed(rotation, (rows[0][3], rows[1][3], rows[2][3]))
 
     def matrix(self) -> Array:
         """Return the 4 x 4 matrix of a placement in plain numbers.
@@ -91,7 +91,7 @@ class Placement:
         """
         rotation = transpose(self.rotation)
         x, y, z = _turned(rotation, self.point)
-        return Placement(rotation, (-x, -y, -z))
+        return _computed(rotation, (-x, -y, -z))
 
     def __matmul__(self, inner: Placement) -> Placement:
         """Return a frame placed on the placed frame, as placed on the body."""
@@ -99,7 +99,7 @@ class Placement:
             return NotImplemented
         x, y, z = _turned(self.rotation, inner.point)
         px, py, pz = self.point
-        return Placement(matmul(self.rotation, inner.rotation), (px + x, py + y, pz + z))
+        return _computed(matmul(self.rotation, inner.rotation), (px + x, py + y, pz + z))
 
     def entries(self) -> tuple[Scalar, ...]:
         """Return the twelve entries: the rotation row by row, then the point.
@@ -129,11 +129,21 @@ class Placement:
         return hash(same_key(self.entries()))
 
 
+def _computed(rotation: Rotation3, point: Vector3) -> Placement:
+    """Return a placement whose rotation was computed from others: only rounding is removed from it."""
+    made = object.__new__(Placement)
+    object.__setattr__(made, "rotation", without_rounding(rotation))
+    object.__setattr__(made, "point", vector(point, "point"))
+    return made
+
+
 def _is_last_row(row: tuple[float, ...]) -> bool:
     return all(abs(entry - meant) <= 1e-12 for entry, meant in zip(row, (0.0, 0.0, 0.0, 1.0), strict=True))
 
 
 def _turned(rotation: Rotation3, point: Vector3) -> Vector3:
     """Return R p, in which zeros stay plain zeros."""
+    if rotation == IDENTITY:
+        return point
     x, y, z = (product(row[0], point[0]) + product(row[1], point[1]) + product(row[2], point[2]) for row in rotation)
     return x, y, z

@@ -155,7 +155,7 @@ def read_matrix(value: object, size: int, what: str) -> tuple[tuple[Scalar, ...]
     rows = _square_rows(value, size)
     if rows is None:
         raise ModelError(f"{what} must be {size} x {size} numbers, got {shown(value)}")
-    return tuple([_scalars(row, what, f"{i}, ") for i, row in enumerate(rows)])
+    return _matrix_of(rows, what)
 
 
 def read_matrix_or_diagonal(value: object, size: int, what: str) -> tuple[tuple[Scalar, ...], ...]:
@@ -164,13 +164,14 @@ def read_matrix_or_diagonal(value: object, size: int, what: str) -> tuple[tuple[
     >>> read_matrix_or_diagonal([1, 2], 2, "inertia")
     ((1.0, 0.0), (0.0, 2.0))
     """
+    rows = _square_rows(value, size)
+    if rows is not None:
+        return _matrix_of(rows, what)
     items = _items(value, size)
-    if items is not None and all(_is_one_number(item) for item in items):
-        diagonal = _scalars(items, what)
-        return tuple(tuple(d if i == j else 0.0 for j in range(size)) for i, d in enumerate(diagonal))
-    if _square_rows(value, size) is None:
+    if items is None or not all(_is_one_number(item) for item in items):
         raise ModelError(f"{what} must be {size} numbers or a {size} x {size} matrix, got {shown(value)}")
-    return read_matrix(value, size, what)
+    diagonal = _scalars(items, what)
+    return tuple(tuple(d if i == j else 0.0 for j in range(size)) for i, d in enumerate(diagonal))
 
 
 def product(a: Scalar, b: Scalar) -> Scalar:
@@ -201,6 +202,11 @@ def same_key(entries: Iterable[Scalar]) -> tuple[object, ...]:
     (True, False)
     """
     return tuple(entry if isinstance(entry, float) else ("expression", hash(entry)) for entry in entries)
+
+
+def _matrix_of(rows: Sequence[Sequence[object]], what: str) -> tuple[tuple[Scalar, ...], ...]:
+    """Read each row."""
+    return tuple([_scalars(row, what, f"{i}, ") for i, row in enumerate(rows)])
 
 
 def _scalars(items: Sequence[object], what: str, row: str = "") -> tuple[Scalar, ...]:

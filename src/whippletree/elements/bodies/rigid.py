@@ -57,18 +57,21 @@ class MassProperties:
     shapes: tuple[Shape, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        mass = scalar(self.mass, "mass")
-        com = vector(self.com, "com")
-        inertia = cast(Matrix3, read_matrix_or_diagonal(self.inertia, 3, "inertia"))
-        if isinstance(mass, float) and mass < 0.0:
-            raise ModelError(f"mass must not be negative, got {mass:g}")
-        _check_size(mass, com)
+        inertia = _read_inertia(self.inertia)
         if not any(expressions(row) for row in inertia):
-            inertia = _realisable(cast(Rotation3, inertia))
-        object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "com", com)
+            _check_realisable(cast(Rotation3, inertia))
+        self._set(self.mass, self.com, inertia, self.shapes)
+
+    def _set(self, mass: object, com: object, inertia: Matrix3, shapes: object) -> None:
+        """Set everything, with all but the inertia yet to be read and checked."""
+        read, centre = scalar(mass, "mass"), vector(com, "com")
+        if isinstance(read, float) and read < 0.0:
+            raise ModelError(f"mass must not be negative, got {read:g}")
+        _check_size(read, centre)
+        object.__setattr__(self, "mass", read)
+        object.__setattr__(self, "com", centre)
         object.__setattr__(self, "inertia", inertia)
-        object.__setattr__(self, "shapes", _shapes(self.shapes))
+        object.__setattr__(self, "shapes", _shapes(shapes))
 
     @staticmethod
     def as_given(
@@ -81,11 +84,8 @@ class MassProperties:
         >>> MassProperties.as_given(1.0, inertia=(0, 0, 2)).inertia[2][2]
         2.0
         """
-        found = MassProperties(mass, cast(Vector3, com), shapes=shapes)
-        matrix = cast(Matrix3, read_matrix_or_diagonal(inertia, 3, "inertia"))
-        if not any(expressions(row) for row in matrix):
-            matrix = _symmetric(cast(Rotation3, matrix))
-        object.__setattr__(found, "inertia", matrix)
+        found = object.__new__(MassProperties)
+        found._set(mass, com, _read_inertia(inertia), shapes)
         return found
 
     def __add__(self, other: MassProperties) -> MassProperties:
@@ -225,6 +225,8 @@ def _parallel(mass: Scalar, d: Vector3) -> Matrix3:
 
 def _turned(R: Rotation3, inertia: Matrix3) -> Matrix3:
     """Return R I R^T, each off-diagonal entry computed once."""
+    if R == IDENTITY:
+        return inertia
     columns = tuple(zip(*inertia, strict=True))
     half = [tuple(_weighted(row, column) for column in columns) for row in R]
     xx, xy, xz = (_weighted(half[0], R[j]) for j in range(3))
@@ -233,13 +235,17 @@ def _turned(R: Rotation3, inertia: Matrix3) -> Matrix3:
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 
-def _realisable(inertia: Rotation3) -> Matrix3:
-    """Return a numeric inertia, exactly symmetric, if a body can have it."""
-    symmetric = _symmetric(inertia)
-    largest = max(abs(entry) for row in symmetric for entry in row)
-    if largest > 0.0 and not _has_mass_behind(symmetric, largest):
-        _check_moments(_principal_moments(symmetric, largest))
-    return symmetric
+def _read_inertia(given: object) -> Matrix3:
+    """Read an inertia, the matrix or its diagonal; numbers are made exactly symmetric."""
+    inertia = cast(Matrix3, read_matrix_or_diagonal(given, 3, "inertia"))
+    return inertia if any(expressions(row) for row in inertia) else _symmetric(cast(Rotation3, inertia))
+
+
+def _check_realisable(inertia: Rotation3) -> None:
+    """Refuse a numeric inertia that no body can have."""
+    largest = max(abs(entry) for row in inertia for entry in row)
+    if largest > 0.0 and not _has_mass_behind(inertia, largest):
+        _check_moments(_principal_moments(inertia, largest))
 
 
 def _symmetric(inertia: Rotation3) -> Rotation3:
