@@ -142,5 +142,5 @@ def _exclusive(pose_name: str, pose: object, **others: object) -> None:
 
 def _placed(pose: object, pose_name: str, at: object, at_name: str, rotation: Rotation3) -> Placement:
     if pose is None:
-        return Placement(rotation, vector(ORIGIN if at is None else at, at_name))
+        return Placement.computed(rotation, vector(ORIGIN if at is None else at, at_name))
     return pose if isinstance(pose, Placement) else Placement.from_matrix(pose, pose_name)

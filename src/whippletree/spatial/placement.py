@@ -58,6 +58,18 @@ class Placement:
         return Placement()
 
     @staticmethod
+    def computed(rotation: Rotation3, point: Vector3) -> Placement:
+        """Return a placement whose rotation was computed from others: only rounding is removed from it.
+
+        >>> Placement.computed(IDENTITY, (1.0, 0.0, 0.0)) == Placement(point=(1, 0, 0))
+        True
+        """
+        made = object.__new__(Placement)
+        object.__setattr__(made, "rotation", without_rounding(rotation))
+        object.__setattr__(made, "point", vector(point, "point"))
+        return made
+
+    @staticmethod
     def from_matrix(matrix: object, what: str = "pose") -> Placement:
         """Read a pose, a 4 x 4 matrix [[R, p], [0 0 0 1]].
 
@@ -68,7 +80,7 @@ class Placement:
         if expressions(rows[3]) or not _is_last_row(cast(tuple[float, ...], rows[3])):
             raise ModelError(f"{what} must have the last row 0, 0, 0, 1, got {shown(rows[3])}")
         rotation = rotation_matrix([row[:3] for row in rows[:3]], f"the rotation in {what}")
-        return _computed(rotation, (rows[0][3], rows[1][3], rows[2][3]))
+        return Placement.computed(rotation, (rows[0][3], rows[1][3], rows[2][3]))
 
     def matrix(self) -> Array:
         """Return the 4 x 4 matrix of a placement in plain numbers.
@@ -91,7 +103,7 @@ class Placement:
         """
         rotation = transpose(self.rotation)
         x, y, z = _turned(rotation, self.point)
-        return _computed(rotation, (-x, -y, -z))
+        return Placement.computed(rotation, (-x, -y, -z))
 
     def __matmul__(self, inner: Placement) -> Placement:
         """Return a frame placed on the placed frame, as placed on the body."""
@@ -99,7 +111,7 @@ class Placement:
             return NotImplemented
         x, y, z = _turned(self.rotation, inner.point)
         px, py, pz = self.point
-        return _computed(matmul(self.rotation, inner.rotation), (px + x, py + y, pz + z))
+        return Placement.computed(matmul(self.rotation, inner.rotation), (px + x, py + y, pz + z))
 
     def entries(self) -> tuple[Scalar, ...]:
         """Return the twelve entries: the rotation row by row, then the point.
@@ -127,14 +139,6 @@ class Placement:
 
     def __hash__(self) -> int:
         return hash(same_key(self.entries()))
-
-
-def _computed(rotation: Rotation3, point: Vector3) -> Placement:
-    """Return a placement whose rotation was computed from others: only rounding is removed from it."""
-    made = object.__new__(Placement)
-    object.__setattr__(made, "rotation", without_rounding(rotation))
-    object.__setattr__(made, "point", vector(point, "point"))
-    return made
 
 
 def _is_last_row(row: tuple[float, ...]) -> bool:

@@ -118,9 +118,11 @@ class MassProperties:
         >>> MassProperties(1.0, (1, 0, 0)).moved(at=(0, 2, 0), rotation=quarter).com
         (0.0, 3.0, 0.0)
         """
-        R = rotation_matrix(rotation)
+        R, point = rotation_matrix(rotation), vector(at, "at")
+        if R == IDENTITY and not expressions(point) and point == ORIGIN:
+            return self
         x, y, z = (_weighted(row, self.com) for row in R)
-        onto = Placement(R, vector(at, "at"))
+        onto = Placement.computed(R, point)
         px, py, pz = onto.point
         shapes = tuple(shape.moved(onto) for shape in self.shapes)
         return MassProperties.as_given(self.mass, (px + x, py + y, pz + z), _turned(R, self.inertia), shapes)

@@ -315,7 +315,7 @@ def tidy(placement: Placement) -> Placement:
     if all(abs(x) > _ROUNDING or x == 0.0 for row in rows for x in row):
         return placement
     clean = tuple(tuple(0.0 if abs(x) <= _ROUNDING else x for x in row) for row in rows)
-    return Placement(clean, placement.point)  # type: ignore[arg-type]
+    return Placement.computed(clean, placement.point)  # type: ignore[arg-type]
 
 
 def _inertia_in_node(properties: MassProperties, placement: Placement) -> list[Scalar]:
