@@ -27,7 +27,7 @@ def check(s: wt.System, c: Case) -> None:
         assert s.penalty_error > true / 10 or error > PENALTY_PROMISE, name
 
 
-@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in (*QUICK, *HIDDEN)))
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in (*QUICK[::2], *HIDDEN)))
 def test_the_estimate_is_not_below_a_tenth_of_the_error(family: str, i: int) -> None:
     c = case(family, i)
     check(built(c.looped), c)

@@ -13,6 +13,7 @@ import whippletree as wt
 from whippletree.model.parts import independent_parts
 from whippletree.results import Certificate
 from whippletree.simulate.simulation import Simulation
+from whippletree.studies import verification
 from whippletree.studies.verification import MOST_WORK, second_run, work
 from whippletree.system.example_systems import four_bar, pendulum
 
@@ -295,19 +296,29 @@ def test_the_second_run_is_another_one_and_costs_little(method: str, options: di
 
 
 @pytest.mark.parametrize(
-    ("tolerance", "other"), [(1e-4, "dopri5"), (1e-8, "dopri5"), (1e-9, "adams"), (1e-12, "adams")]
+    ("tolerance", "other", "share"),
+    [(1e-4, "dopri5", 3), (1e-8, "dopri5", 3), (1e-9, "adams", 5), (1e-12, "adams", 5)],
 )
-def test_small_trees_are_run_again_by_what_is_as_fast_there(tolerance: float, other: str) -> None:
-    s = pendulum()
-    sim = Simulation(s, method="dop853", tolerance=tolerance)
-    how = second_run(sim)
-    assert how.words == f"{other}, tolerance {2 * tolerance:g}"
-    again = Simulation(s, **how.options)
-    for one in (sim, again):
-        one.run(np.array([10.0]))
-    assert work(again) <= MOST_WORK * work(sim)
-    assert second_run(Simulation(pendulum(), method="adams")).options["method"] == "dop853"
-    assert second_run(Simulation(four_bar(), method="dop853")).options["method"] == "adams"
+def test_small_trees_are_run_again_by_what_is_as_fast_there(tolerance: float, other: str, share: int) -> None:
+    assert second_run(Simulation(pendulum(), method="dop853", tolerance=tolerance)).words == (
+        f"{other}, tolerance {share * tolerance:g}"
+    )
+    assert second_run(Simulation(pendulum(), method="adams", tolerance=tolerance)).options["method"] == "dop853"
+    assert second_run(Simulation(four_bar(), method="dop853", tolerance=tolerance)).options["method"] == "adams"
+
+
+def test_a_second_run_ends_when_its_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"method": "dop853", "tolerance": 1e-10}
+    s, shares = four_bar(), {}
+    for most in (1.5, 0.5, 0.25):
+        monkeypatch.setattr(verification, "MOST_WORK", most)
+        found = s.simulate(20.0, verify=True, **options).certificate
+        words, _, until = found.second_run.partition(", compared up to t = ")
+        shares[most] = float(until.removesuffix(" s")) / 20.0 if until else 1.0
+        assert found.digits > 7
+        assert "times the evaluations" in words
+    assert shares[1.5] == 1.0
+    assert 0.4 < shares[0.25] / shares[0.5] < 0.6
 
 
 def carried_pendulums() -> wt.System:

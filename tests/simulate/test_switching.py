@@ -222,7 +222,7 @@ class Oscillator:
         return m.build()
 
 
-@pytest.mark.parametrize("seed", [*range(6), *deep(range(6, 60))])
+@pytest.mark.parametrize("seed", [*range(3), *deep(range(3, 60))])
 @pytest.mark.parametrize("hysteresis", [False, True])
 def test_random_relays(seed: int, hysteresis: bool) -> None:
     o = Oscillator(seed)
@@ -324,7 +324,7 @@ def test_a_bounce_and_its_liftoff(method: str, direction: str) -> None:
     assert run.q.min() > -1e-12
 
 
-@pytest.mark.parametrize("restitution", [1e-3, 1e-5, 1e-6, 1e-8, 1e-12, 0.0])
+@pytest.mark.parametrize("restitution", [1e-3, 1e-8, 0.0, *deep([1e-5, 1e-6, 1e-12])])
 @pytest.mark.parametrize("direction", ["falling", "both"])
 def test_a_ball_that_hardly_bounces_does_not_fall_through(restitution: float, direction: str) -> None:
     m = slide(G)

@@ -17,14 +17,11 @@ Array = np.ndarray
 
 TOLERANCE = 1e-8
 
-# One with few coordinates of every other family runs always: most of the time goes into compiling its derivatives.
+# One with few coordinates of every third family runs always: most of the time goes into compiling its derivatives.
 SMALL = {
     ("one loop", 9),
-    ("coupled, one base", 2),
     ("overconstrained", 0),
-    ("floating", 0),
     ("rods", 4),
-    ("expressions", 5),
     ("velocity only", 2),
 }
 

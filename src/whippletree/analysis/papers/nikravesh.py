@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -40,14 +40,17 @@ __all__ = [
 
 RECURSIVE, DIRECT = "fully_recursive/centroid", "velocity_transformation"
 
-FAMILIES: dict[str, tuple[str, Callable[[int], PaperModel], tuple[int, ...], tuple[int, ...]]] = {
+Family: TypeAlias = tuple[str, Callable[[int], PaperModel], tuple[int, ...], tuple[int, ...]]
+"""The paper's break-even, the members, sizes to count, sizes to time."""
+
+FAMILIES: dict[str, Family] = {
     "serial, revolute": ("6", lambda n: serial_chain(n, "revolute"), tuple(range(1, 13)), tuple(range(2, 11))),
     "serial, prismatic": ("9", lambda n: serial_chain(n, "prismatic"), tuple(range(1, 17)), tuple(range(2, 15, 2))),
     "serial, spherical": ("5", lambda n: serial_chain(n, "spherical"), tuple(range(1, 8)), tuple(range(2, 8))),
     "closed loop, revolute": ("about 12", closed_chain, tuple(range(6, 14)), tuple(range(7, 13))),
     "star, revolute": ("never", lambda n: star(n, "revolute"), tuple(range(1, 11)), (2, 5, 8)),
 }
-"""Families by name: the paper's break-even, the members, sizes to count, sizes to time."""
+"""Families by name."""
 
 _WHY = {
     "serial, revolute": "Per body the recursion costs the same again and again; R^T M R costs 6m + 6a for every two "
@@ -69,14 +72,17 @@ _WHY = {
 }
 
 
-def break_even_curves(times: bool = False) -> Iterator[tuple[str, str, str, Curves]]:
+def break_even_curves(
+    times: bool = False, families: Mapping[str, Family] = FAMILIES
+) -> Iterator[tuple[str, str, str, Curves]]:
     """Return for each family its name, the paper's break-even, what is measured, and the curves.
 
-    >>> name, paper, measure, curves = next(break_even_curves())
+    >>> paper, chain, _, _ = FAMILIES["serial, revolute"]
+    >>> name, paper, measure, curves = next(break_even_curves(families={"short": (paper, chain, (1, 2), ())}))
     >>> name, paper, measure, curves.crossings
-    ('serial, revolute', '6', 'unfolded', 1)
+    ('short', '6', 'unfolded', 0)
     """
-    for name, (paper, family, sizes, timed) in FAMILIES.items():
+    for name, (paper, family, sizes, timed) in families.items():
         for measure in ("unfolded", "operations", "seconds") if times else ("unfolded", "operations"):
             chosen = timed if measure == "seconds" else sizes
             yield name, paper, measure, compare(family, chosen, RECURSIVE, DIRECT, measure=measure, name=name)
