@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import OwnCoordinates
+from whippletree.elements.joints import Joint
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations, Request
@@ -29,10 +30,14 @@ class ConfigurationSpace:
 
     def integrate(self, q: Array, dv: Array) -> Array:
         """Return the configuration that a displacement (nv) leads to."""
+        if self._is_flat:
+            return np.add(q, dv, dtype=np.float64)
         return self._evaluate(self._integrate, q, dv)
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """Return the displacement (nv) between two configurations."""
+        if self._is_flat:
+            return np.subtract(q1, q0, dtype=np.float64)
         return self._evaluate(self._difference, q0, q1)
 
     def random(self, rng: np.random.Generator) -> Array:
@@ -51,6 +56,12 @@ class ConfigurationSpace:
         described = self.equations.description.parameter_values
         extra = (np.array(described, dtype=np.float64),) if described else ()
         return np.asarray(function(a, b, *extra).full().ravel())
+
+    @made_once
+    def _is_flat(self) -> bool:
+        """Whether displacements are added to coordinates, for every joint: nothing needs to be traced then."""
+        kinds = {type(use.joint) for use in self.equations.description.coordinate_owners}
+        return all(kind.integrate is Joint.integrate and kind.difference is Joint.difference for kind in kinds)
 
     @made_once
     def _integrate(self) -> ca.Function:

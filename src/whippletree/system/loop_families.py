@@ -6,7 +6,6 @@ else. Loops with the same joints in the same places are of one family, whatever 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -164,14 +163,10 @@ def _constants(cut: CutJoint, path: LoopPath, node_tree: NodeTree) -> list[float
     numbers: list[float] = []
     for k in path.nodes:
         placement = node_tree.node_constants[k].placement
-        numbers += [float(x) for row in placement.rotation for x in row] + [float(x) for x in placement.point]
+        numbers += [float(x) for x in placement.entries()]
     for frame in cut.frames:
-        numbers += [*_numbers(frame.rotation), *_numbers(frame.point)]
+        numbers += frame.numbers
     return numbers
-
-
-def _numbers(A: ca.SX) -> Iterator[float]:
-    return iter(ca.DM(A).full().ravel().tolist())
 
 
 def _family(attachments: ClosureAttachments, node_tree: NodeTree, members: list[tuple[int, LoopPath]]) -> _LoopFamily:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import casadi as ca
@@ -12,6 +13,7 @@ from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.node_tree import NodeTree, column, tidy
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import Placement, Rotation, Translation, centripetal, cross, stack
+from whippletree.spatial.scalars import Rotation3
 from whippletree.spatial.vectors import is_zero
 from whippletree.symbolic.arithmetic import entries, minus, plus, product
 
@@ -34,18 +36,32 @@ Turn = tuple[tuple[float, ...], ...] | None
 
 @dataclass(frozen=True)
 class NodeFrame:
-    """A frame on a node (-1 is the ground)."""
+    """A frame on a node (-1 is the ground); `placement` is where, unless the frame stands for many."""
 
     node: int
     rotation: ca.SX
     point: ca.SX
+    placement: Placement | None = None
+
+    @property
+    def numbers(self) -> list[float]:
+        """The entries of a frame that stands for no others: its rotation, row after row, and its point."""
+        if self.placement is not None:
+            return [float(x) for x in self.placement.entries()]
+        return [x for part in (self.rotation, self.point) for row in ca.DM(part).full().tolist() for x in row]
 
 
 def frame_on_node(node_tree: NodeTree, body: str, placement: Placement) -> NodeFrame:
     """Return the frame at a placement on a body."""
     index, in_node = node_tree.where[body]
     placed = tidy(in_node @ placement)
-    return NodeFrame(index, ca.SX(ca.DM(placed.rotation)), column(placed.point))
+    return NodeFrame(index, _rotation(placed.rotation), column(placed.point), placed)
+
+
+@lru_cache(maxsize=256)
+def _rotation(rotation: Rotation3) -> ca.SX:
+    """Return a rotation as what is traced; it is shared, and must not be changed in place."""
+    return ca.SX(ca.DM(rotation))
 
 
 class FrameState(NamedTuple):

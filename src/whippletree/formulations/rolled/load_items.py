@@ -54,7 +54,7 @@ class LoadItems:
 
     def push(self, frame: NodeFrame, argument: int) -> None:
         """Bring a wrench that is given in ground axes to its node."""
-        point = PlainNumbers(_floats(frame.point))
+        point = PlainNumbers(frame.numbers[9:])
 
         def trace(given: ItemInputs) -> list[StepRecord]:
             local = NodeFrame(0, frame.rotation, column(point.symbols(given.constants)))
@@ -126,7 +126,7 @@ def with_efforts(tau: ca.SX, efforts: Sequence[ca.SX], at: Sequence[int]) -> ca.
 
 def frame_numbers(frame: NodeFrame) -> PlainNumbers:
     """Return the numbers of a frame: its rotation, row after row, and its point."""
-    return PlainNumbers([*_floats(frame.rotation), *_floats(frame.point)])
+    return PlainNumbers(frame.numbers)
 
 
 def local_frame(node: int, known: PlainNumbers, numbers: Iterator[ca.SX]) -> NodeFrame:
@@ -134,11 +134,6 @@ def local_frame(node: int, known: PlainNumbers, numbers: Iterator[ca.SX]) -> Nod
     dims = known.symbols(numbers)
     rotation = ca.densify(ca.SX(ca.blockcat([dims[0:3], dims[3:6], dims[6:9]])))
     return NodeFrame(node, rotation, column(dims[9:12]))
-
-
-def _floats(A: ca.SX) -> list[float]:
-    """Return the entries of a constant matrix, row after row."""
-    return [x for row in ca.DM(A).full().tolist() for x in row]
 
 
 def _standing(states: Sequence[NodeState]) -> Unrolled:
