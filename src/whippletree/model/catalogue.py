@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import is_dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.forces import Force
@@ -60,7 +60,7 @@ def register(kind: Kind) -> Kind:
     raise ModelError(f"only types of joints, closures and forces can be registered, got {shown(kind)}")
 
 
-def registered(section: str) -> Mapping[str, Any]:
+def registered(section: str) -> Mapping[str, object]:
     """Return the registered types of a section of a file, by word.
 
     >>> "revolute" in registered("joints")

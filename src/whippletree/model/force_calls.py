@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -49,7 +49,7 @@ from whippletree.symbolic.arithmetic import copied
 __all__ = ["ForceCalls"]
 
 ExpressionLike: TypeAlias = ca.SX | float
-Law: TypeAlias = ca.SX | Callable[[ca.SX, ca.SX], Any]
+Law: TypeAlias = ca.SX | Callable[[ca.SX, ca.SX], object]
 
 
 @user_facing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import casadi as ca
 
@@ -146,7 +146,7 @@ class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
             kind = checked_kind(properties, self._parameters) if isinstance(properties, BodyKind) else None
             if kind is not None and text in self._joints:
                 raise ModelError("a body with own coordinates cannot have a joint's name: they are found by it")
-            given = _properties(None if kind is not None else cast(Any, properties), mass, com, inertia)
+            given = _properties(None if kind is not None else properties, mass, com, inertia)
             self._check_properties(given)
             self._bodies[text] = Body(text, given, kind)
             if kind is not None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -140,7 +140,7 @@ class Events:
         arrays["change_parameters"] = np.array([change.parameters for change in self.changes])
         return header, arrays
 
-    def unpack(self, system: System, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    def unpack(self, system: System, header: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
         """Take over what `pack` returned; refuse what no run of these events can have left."""
         kept = read_form(_HEADER_FORM, header, "header")
         nq, nv, nz, parameters = system.nq, system.nv, system.nz, len(system.description.parameters)

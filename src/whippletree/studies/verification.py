@@ -8,7 +8,7 @@ evaluations, and depends on no clock: the same call always compares as much.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,7 +87,7 @@ _OTHER_FIXED: dict[str, tuple[str, float]] = {
 class SecondRun(NamedTuple):
     """How the second run is made: options that take the place of the first one's, and how that is said."""
 
-    options: dict[str, Any]
+    options: dict[str, object]
     words: str
 
 

@@ -6,7 +6,7 @@ The articulated-body sweeps run over them unchanged (`nodes/node_interface.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import casadi as ca
 
@@ -34,7 +34,7 @@ class GroupNode(NamedTuple):
 def contracted_tree(walk: Unrolled, grouped: Sequence[GroupNode]) -> tuple[Unrolled, dict[int, int]]:
     """Return the walk over rigid nodes and groups, and which of its nodes are which groups."""
     inside = {k: (g, m) for g, one in enumerate(grouped) for m, k in enumerate(one.group.nodes)}
-    nodes: list[Any] = []
+    nodes: list[object] = []
     parents: list[int] = []
     ports: list[int | None] = []
     slices: list[slice] = []

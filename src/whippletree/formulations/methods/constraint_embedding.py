@@ -22,7 +22,7 @@ import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import casadi as ca
 
@@ -101,7 +101,7 @@ def piece(
     scope = list(whole.nodes)
     beyond = [k for k, p in enumerate(walk.parents) if p in set(scope) and k not in set(scope)]
     place = {k: m for m, k in enumerate([*scope, *beyond])}
-    nodes: list[Any] = [walk.nodes[k] for k in scope] + [Boundary.of_symbols() for _ in beyond]
+    nodes: list[object] = [walk.nodes[k] for k in scope] + [Boundary.of_symbols() for _ in beyond]
     parents = [place.get(walk.parents[k], -1) for k in place]
     slices = [walk.v_slices[k] for k in place]
     local = grouped[0].group._replace(nodes=tuple(place[k] for k in grouped[0].group.nodes), base=-1)

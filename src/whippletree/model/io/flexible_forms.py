@@ -9,7 +9,7 @@ import base64
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def _solid(context: FileContext, node: Node, folder: Path | None) -> FlexibleBod
         place = _below(folder, given.pop("mesh"), node)
         if place.suffix.lower() not in _MESH_FILES:
             raise UnfitError(node.mark, f'"{place.name}" must be a mesh that ends in {", ".join(_MESH_FILES)}')
-        mesh: Any = place
+        mesh: object = place
     else:
         mesh = {key: given.pop(key) for key in ("box", "cylinder", "length", "elements") if key in given}
     return solid(mesh, given.pop("material"), **given)
