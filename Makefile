@@ -31,7 +31,7 @@ viewer:  ## the script of the viewer's page, after it was edited (needs Node)
 browser: $(STAMP)-browser  ## a Chromium for the tests of the viewer's page, if there is none; no root needed
 	cd tests && ../$(BIN)/python -m support.install_browser
 
-test: $(STAMP)-test  ## the tests, under ten minutes on two cores
+test: $(STAMP)-test  ## the tests, eight to fifteen minutes on two cores
 	$(BIN)/python -m pytest -n 2 -m "not deep"
 
 test-deep: $(STAMP)-test  ## everything, the long comparisons included
