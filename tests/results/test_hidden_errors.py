@@ -297,7 +297,7 @@ def test_the_second_run_is_another_one_and_costs_little(method: str, options: di
 
 @pytest.mark.parametrize(
     ("tolerance", "other", "share"),
-    [(1e-4, "dopri5", 3), (1e-8, "dopri5", 3), (1e-9, "adams", 5), (1e-12, "adams", 5)],
+    [(1e-4, "dopri5", 4), (1e-8, "dopri5", 4), (1e-9, "adams", 7), (1e-12, "adams", 7)],
 )
 def test_small_trees_are_run_again_by_what_is_as_fast_there(tolerance: float, other: str, share: int) -> None:
     assert second_run(Simulation(pendulum(), method="dop853", tolerance=tolerance)).words == (
