@@ -40,7 +40,8 @@ _SMALL_FIXED_STEP_WORK = 14.0
 """Both in trees with few freedoms, where an evaluation takes a twentieth of a microsecond: measured on a hinge."""
 
 _LEAST_WORK = 500.0
-"""Work that is always allowed: less than a millisecond."""
+_SMALL_LEAST_WORK = 5000.0
+"""Work that is always allowed, the second in trees with few freedoms: less than a millisecond."""
 
 _LOOKS = 20
 """How often the second run is looked at, about, until its work is done."""
@@ -150,7 +151,8 @@ def _is_small(simulation: Simulation) -> bool:
 def agreement(first: SampledRun, again: SampledRun, how: SecondRun) -> Agreement:
     """Make the second run, and compare it with the first at the outputs that both have."""
     other = again.simulation
-    most = MOST_WORK * max(work(first.simulation), _LEAST_WORK)
+    least = _SMALL_LEAST_WORK if _is_small(other) else _LEAST_WORK
+    most = MOST_WORK * max(work(first.simulation), least)
     other.pause_every = pause = max(int(most / (_LOOKS * (1.0 + _step_work(other)))), 1)
     said = ""
     try:
