@@ -15,6 +15,7 @@ from whippletree.flexible_bodies.beam_elements import BeamElements
 from whippletree.flexible_bodies.beam_mesh import beam_mesh
 from whippletree.flexible_bodies.beams import _BeamModel
 from whippletree.flexible_bodies.mode_options import read_mode_options
+from whippletree.viewer.skins import skin_of
 
 SLENDER = wt.circle(radius=2e-4)  # rotary inertia, which the closed forms leave out, is 1e-7 of the rest
 E, RHO, G = wt.steel.youngs_modulus, wt.steel.density, wt.steel.shear_modulus
@@ -141,15 +142,49 @@ def test_section_forces_under_a_tip_load() -> None:
     assert np.allclose(found[:, 5], 3.0 * (2 - x), atol=1e-8)
 
 
-@pytest.mark.parametrize("axis", ["x", "-y", "z", (1, 2, -2)])
+@pytest.mark.parametrize("by", ["axis", "stations"])
+@pytest.mark.parametrize("axis", ["x", "y", "z", "-x", "-y", "-z", (1.0, 2.0, -2.0), (-1.0, -2.0, 2.0)])
+def test_the_section_lies_the_same_along_an_axis_and_its_opposite(axis, by: str) -> None:
+    """Deflections, section forces, frames and the drawn surface, for a flat section whose y is known in body axes."""
+    section, L = wt.rectangle(width=0.01, height=0.05), 1.5
+    along = np.array(axis, dtype=float) if not isinstance(axis, str) else np.eye(3)["xyz".index(axis[-1])]
+    x = (-1.0 if axis in ("-x", "-y", "-z") else 1.0) * along / np.linalg.norm(along)
+    y = np.roll(along, 1) if isinstance(axis, str) else np.array([0.0, 1.0, 1.0]) / np.sqrt(2)
+    z = np.cross(x, y)
+    given = {"length": L, "axis": axis} if by == "axis" else {"stations": [0 * x, 0.4 * L * x, L * x]}
+    if not isinstance(axis, str):
+        given["across"] = y
+    body = wt.beam(section=section, material=wt.steel, elements=4, modes=2, attachment="tip", **given)
+    force = 10.0 * x + 3.0 * y - 4.0 * z
+    u, theta = deflection(body, np.concatenate([2.0 * x, force]))
+    stiff_y, stiff_z = E * section.second_moment_z, E * section.second_moment_y
+    moved = 10.0 * L / (E * section.area) * x + L**3 / 3 * (3.0 / stiff_y * y - 4.0 / stiff_z * z)
+    assert np.allclose(u, moved, rtol=1e-8, atol=1e-8 * np.linalg.norm(moved))
+    turned = 2.0 * L / (G * section.torsion_constant) * x + L**2 / 2 * (4.0 / stiff_z * y + 3.0 / stiff_y * z)
+    assert np.allclose(theta, turned, rtol=1e-8, atol=1e-8 * np.linalg.norm(turned))
+
+    push = body.arrays.array("tip rotation").T @ (2.0 * x) + body.arrays.array("tip translation").T @ force
+    found = body.drawn.array("section_forces") @ np.linalg.solve(body.arrays.array("stiffness"), push)
+    assert np.allclose(found[0], [10.0, 3.0, -4.0, 2.0, 4.0 * L, 3.0 * L], rtol=1e-7)  # y of +x and of -x are the same
+
+    rotation, origin = (np.array(ca.DM(part)) for part in body.pose("tip", ca.SX.zeros(body.n_own)))
+    assert np.allclose(rotation, np.eye(3), atol=1e-12)
+    assert np.allclose(origin.ravel(), L * x, atol=1e-12)
+    surface = skin_of(body, 0, 1e-3, 0).points
+    assert np.allclose([np.ptp(surface @ side) for side in (x, y, z)], [L, 0.01, 0.05], atol=1e-9)
+    triangles = surface[skin_of(body, 0, 1e-3, 0).triangles]
+    volume = np.einsum("ti,ti->", triangles[:, 0], np.cross(triangles[:, 1], triangles[:, 2])) / 6
+    assert np.isclose(volume, L * section.area)  # seen from outside, not from within
+
+
+@pytest.mark.parametrize("axis", ["x", "-x", "y", "-y", "z", "-z", (1, 2, -2)])
 def test_inertia_of_the_undeformed_beam(axis) -> None:
     section = wt.rectangle(width=0.1, height=0.3)
     body = wt.beam(length=2.0, section=section, material=wt.steel, elements=3, modes=3, axis=axis)
     m = RHO * section.area * 2.0
     if isinstance(axis, str):
-        across = {"x": "y", "-y": "x", "z": "x"}[axis]
-        box = wt.box((2.0, 0.1, 0.3), m, axis=axis, across=across)
-        x = 1.0 * np.array({"x": (1, 0, 0), "-y": (0, -1, 0), "z": (0, 0, 1)}[axis])
+        box = wt.box((2.0, 0.1, 0.3), m, axis=axis)
+        x = np.eye(3)["xyz".index(axis[-1])]
         J = np.array(box.inertia) + m * (x @ x * np.eye(3) - np.outer(x, x))
         assert np.allclose(matrices(body)[1][:3, :3], J, rtol=1e-12, atol=1e-9)
     assert np.allclose(matrices(body)[1][3:6, 3:6], m * np.eye(3))

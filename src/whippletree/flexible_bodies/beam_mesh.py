@@ -176,12 +176,17 @@ def _frames(line: Array, axis: AxisLike, across: AxisLike | None, straight: bool
         y = direction(across, "beam: across")
         frame = np.array(perpendicular_frame(x, cross(x, y), "beam: axis and across")) if straight else _beside(x, y)
     else:
-        y, z, _ = np.array(axis_rotation(x)).T
-        frame = np.stack([np.array(x), y, z], axis=1)
+        side = np.array(axis_rotation(_forward(x)))[:, 0]
+        frame = np.stack([np.array(x), side, np.cross(x, side)], axis=1)
     frames = [frame]
     for before, after in pairwise(directions):
         frames.append(np.array(rotation_between(before, after)) @ frames[-1])
     return frames
+
+
+def _forward(x: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Return the direction or its opposite, whose first entry that is not zero is positive: both have the same y."""
+    return x if x > (0.0, 0.0, 0.0) else (-x[0], -x[1], -x[2])
 
 
 def _beside(x: tuple[float, float, float], y: tuple[float, float, float]) -> Array:

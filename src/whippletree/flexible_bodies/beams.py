@@ -78,8 +78,9 @@ def beam(
 
     It goes from its root, at the body's origin, along `axis` for its `length`, or through `stations`, points in the
     body frame. With a list of sections, one for each station or evenly along the length, it is tapered. The section's y
-    axis is `across`; along "x" it is y, along "y" z, and along "z" x. Its interfaces are "root", "tip" and those that
-    `interfaces` gives as fractions of the length; all of them are parallel to the body frame while it is undeformed.
+    axis is `across`; along "x" and "-x" it is y, along "y" and "-y" z, along "z" and "-z" x. Its interfaces are "root",
+    "tip" and those that `interfaces` gives as fractions of the length; all of them are parallel to the body frame while
+    it is undeformed.
 
     Its coordinates are the lowest `modes` eigenmodes (6 unless given), or those up to a `highest_frequency` in Hz, or
     with "all" a complete set; "nodal" keeps the displacements and rotations of all nodes instead. `attachment` names
