@@ -10,6 +10,7 @@ import numpy as np
 from whippletree.errors import ResultError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
+from whippletree.results.columns import Columns as NamedColumns
 from whippletree.results.labels import Label
 from whippletree.results.output_files import new_file, write_whole
 
@@ -78,10 +79,9 @@ def table(sweep: JointSweep, what: tuple[object, ...], more: object) -> pd.DataF
     """Return quantities as columns, the input first."""
     import pandas as pd
 
-    found = {sweep.input_label.column: sweep.values}
-    for label, values in columns(sweep, what, more):
-        found.setdefault(label.column, values)
-    return pd.DataFrame(found)
+    every = [(sweep.input_label, sweep.values), *columns(sweep, what, more)]
+    found = NamedColumns.joined([NamedColumns((label,), values[:, None]) for label, values in every])
+    return pd.DataFrame({label.column: found.values[:, k] for k, label in enumerate(found.labels)})
 
 
 def write_csv(sweep: JointSweep, path: object, what: tuple[object, ...], more: object) -> None:

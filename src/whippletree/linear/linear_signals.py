@@ -15,6 +15,7 @@ from whippletree.model.names import listed, suggestion
 from whippletree.results.labels import Labels, effort_unit, rate_unit
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
+from whippletree.system.quantities import numbered
 
 if TYPE_CHECKING:
     from whippletree.system.derivative_calls import DerivativeParts
@@ -266,16 +267,21 @@ def _of_drive(at: NominalState, maps: LinearMaps, joint: str) -> list[OutputSign
 def _of_element(at: NominalState, maps: LinearMaps, name: str) -> list[OutputSignal]:
     """Return what a force element does: wrenches on bodies in ground axes, and efforts on coordinates."""
     more = {key: value for key, value in at.options.items() if key != "a"}
-    first, labels, values = 0, [], np.zeros(0)
-    for other, force in at.system.forces(at.q, at.v, **more).items():
-        if other == name:
-            labels = [(f"{name}.{w} on {body}", unit) for body in force.bodies for w, unit in _WRENCH]
-            labels += [(f"{name}.effort on {joint}[{i}]", "") for joint, i in force.coordinates]
-            values = np.concatenate([force.wrenches.ravel(), force.efforts])
+    first, found = 0, at.system.forces(at.q, at.v, **more)
+    for use in at.system.description.forces:
+        if use.name == name:
             break
-        first += force.wrenches.size + force.efforts.size
-    rows, direct = (part[first : first + len(values)] for part in _of_result(at, maps, "element_forces"))
-    return _direct(_signals(labels, rows, values), direct)
+        first += found[use.name].wrenches.size + found[use.name].efforts.size
+    force, (sides, coordinates) = found[use.name], use.acts_on
+    bodies = numbered(force.bodies[k] for k in sides)
+    labels = [(f"{name}.{w} on {body}", unit) for body in bodies for w, unit in _WRENCH]
+    labels += [
+        (f"{name}.{one}", "") for one in numbered("effort on {}[{}]".format(*force.coordinates[k]) for k in coordinates)
+    ]
+    values = np.concatenate([force.wrenches.ravel(), force.efforts])
+    which = [*(6 * k + i for k in sides for i in range(6)), *(force.wrenches.size + k for k in coordinates)]
+    rows, direct = (part[first : first + len(values)][which] for part in _of_result(at, maps, "element_forces"))
+    return _direct(_signals(labels, rows, values[which]), direct)
 
 
 def _of_closure(at: NominalState, maps: LinearMaps, name: str) -> list[OutputSignal]:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import casadi as ca
 
 from whippletree.elements.bodies import BodyKind, MassProperties, OwnCoordinates, Shape
-from whippletree.elements.closures import DeclaredClosure
-from whippletree.elements.forces import Force, Formula
+from whippletree.elements.closures import DeclaredClosure, Side
+from whippletree.elements.forces import ElementForces, ElementState, Force, Formula
 from whippletree.elements.joints import Joint
 from whippletree.errors import ModelError
 from whippletree.model import serialization
@@ -140,6 +140,28 @@ class ForceUse:
     def own_states(self) -> tuple[str, ...]:
         """The states that the element has itself."""
         return self.states[: len(self.force.state_labels)]
+
+    def traced(self) -> ElementForces:
+        """Return what it does, in symbols for all that it sees."""
+        sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(letter, 3) for letter in "pwu")) for _ in self.sides)
+        n, m = len(self.coordinates), 6 * len(self.reactions)
+        sizes = {"q": n, "v": n, "z": len(self.states), "t": 1, "r": m, "load": self.force.n_loads}
+        return self.force.act(ElementState(sides, **{name: ca.SX.sym(name, size) for name, size in sizes.items()}))
+
+    @cached_property
+    def acts_on(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The sides and the coordinates that it acts on, by number: not those that its formulas only read.
+
+        >>> from whippletree.elements.forces import TorsionSpring
+        >>> ForceUse("return", TorsionSpring(2.0, 0.0, 0.1), (), (("A", 0),), ()).acts_on
+        ((), (0,))
+        """
+        done, n = self.traced(), len(self.coordinates)
+        acting = tuple(k for k, wrench in enumerate(done.wrenches) if not ca.SX(wrench).is_zero())
+        moving = tuple(k for k in range(n) if not ca.SX(done.efforts)[k].is_zero())
+        if acting or moving:
+            return acting, moving
+        return tuple(range(len(self.sides))), tuple(range(n))  # a force that is zero by its formula
 
 
 @dataclass(frozen=True)

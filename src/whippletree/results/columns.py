@@ -9,7 +9,7 @@ is the largest displacement of its stations).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,11 @@ from whippletree.elements.closures import Closure, Coincident, Distance, InPlane
 from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
+from whippletree.model.description import ForceUse
 from whippletree.model.names import listed, suggestion
 from whippletree.results.labels import Label, effort_unit, rate_unit
 from whippletree.spatial.scalars import shown
-from whippletree.system.quantities import ElementForce
+from whippletree.system.quantities import ElementForce, numbered
 
 if TYPE_CHECKING:
     from whippletree.results.trajectory import Trajectory
@@ -41,6 +42,35 @@ class Columns:
 
     labels: tuple[Label, ...]
     values: Array
+
+    def __post_init__(self) -> None:
+        heads = [label.column for label in self.labels]
+        if len({*heads}) < len(heads):
+            twice = next(head for k, head in enumerate(heads) if head in heads[:k])  # there is one: fewer are different
+            raise StateError(
+                f'two quantities have the same name, "{twice}": name joints, bodies and elements differently'
+            )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Columns]) -> Columns:
+        """Return the columns of several quantities; a column that is asked for twice is there once.
+
+        Different quantities that have the same name are refused.
+
+        >>> time = Columns((Label("time", "", "s"),), np.zeros((2, 1)))
+        >>> len(Columns.joined([time, time]).labels)
+        1
+        """
+        found: dict[Label, Array] = {}
+        for part in parts:
+            for k, label in enumerate(part.labels):
+                if not np.array_equal(found.setdefault(label, part.values[:, k]), part.values[:, k], equal_nan=True):
+                    raise StateError(
+                        f'two different quantities are called "{label.column}": ask for them one at a time, or give '
+                        f'what is called "{label.owner}" different names'
+                    )
+        rows = len(parts[0].values) if parts else 0
+        return cls(tuple(found), np.stack([*found.values()], axis=1) if found else np.zeros((rows, 0)))
 
     @property
     def plain(self) -> Array:
@@ -116,9 +146,8 @@ def _reactions(run: Trajectory) -> Columns:
 
 
 def _forces(run: Trajectory) -> Columns:
-    parts = [_acting(run, name, force) for name, force in run.forces().items()]
-    labels = tuple(label for part in parts for label in part.labels)
-    return Columns(labels, np.concatenate([run.v[:, :0], *(part.values for part in parts)], axis=1))
+    found = run.forces()
+    return Columns.joined([Columns((), run.v[:, :0]), *(_acting(run, use, found[use.name]) for use in _elements(run))])
 
 
 def _states(run: Trajectory) -> Columns:
@@ -193,17 +222,29 @@ def _of_state(run: Trajectory, name: str) -> Columns | None:
 
 
 def _of_force(run: Trajectory, name: str) -> Columns | None:
-    known = () if run.system is None else (use.name for use in run.system.description.forces)
-    return _acting(run, name, run.forces()[name]) if name in known else None
+    use = next((use for use in _elements(run) if use.name == name), None)
+    return None if use is None else _acting(run, use, run.forces()[name])
 
 
-def _acting(run: Trajectory, name: str, force: ElementForce) -> Columns:
-    """Return what a force element does to its bodies and joints."""
-    labels = [Label(name, f"{what} on {body}", unit) for body in force.bodies for what, unit in _WRENCH]
-    for joint, index in force.coordinates:
-        on = run.labels.velocities[run.labels.v_slice(joint)][index]
-        labels.append(Label(name, f"effort on {on.text}", effort_unit(on.unit)))
-    return Columns(tuple(labels), np.concatenate([force.wrenches.reshape(len(run), -1), force.efforts], axis=1))
+def _elements(run: Trajectory) -> tuple[ForceUse, ...]:
+    """Return the force elements, if the run has its system."""
+    return () if run.system is None else run.system.description.forces
+
+
+def _acting(run: Trajectory, use: ForceUse, force: ElementForce) -> Columns:
+    """Return what a force element does to its bodies and joints; what its formula only reads has no columns."""
+    sides, coordinates = map(list, use.acts_on)
+    labels = [
+        Label(use.name, f"{what} on {body}", unit)
+        for body in numbered(force.bodies[k] for k in sides)
+        for what, unit in _WRENCH
+    ]
+    moved = [force.coordinates[k] for k in coordinates]
+    on = [run.labels.velocities[run.labels.v_slice(joint)][index] for joint, index in moved]
+    efforts = zip(numbered(f"effort on {label.text}" for label in on), on, strict=True)
+    labels += [Label(use.name, text, effort_unit(label.unit)) for text, label in efforts]
+    wrenches = force.wrenches[:, sides].reshape(len(run), -1)
+    return Columns(tuple(labels), np.concatenate([wrenches, force.efforts[:, coordinates]], axis=1))
 
 
 def _of_closure(run: Trajectory, name: str) -> Columns | None:
@@ -219,7 +260,7 @@ def _of_closure(run: Trajectory, name: str) -> Columns | None:
     elif isinstance(closure, Motion):
         labels = [Label(name, f"force {_AXES[c]}", "N") for c in closure.components]
     else:
-        labels = [Label(name, label, _unit(closure)) for label in closure.labels]
+        labels = [Label(name, label, _unit(closure)) for label in numbered(closure.labels)]
     return Columns(tuple(labels), run.closure_forces()[name])
 
 
@@ -287,7 +328,7 @@ def _known(run: Trajectory) -> list[str]:
     places = [f"{place}.{what}" for place in _places(run) for what in _OF_PLACE]
     numbers = [label.text for label in (*labels.coordinates, *labels.velocities)]
     described = None if run.system is None else run.system.description
-    forces = [] if described is None else [use.name for use in described.forces]
+    forces = [use.name for use in _elements(run)]
     forces += [] if described is None else [use.name for use in described.closures]
     flexible = [f"{body}.{what}" for body in _flexible(run) for what in ("modes", "deflection")]
     return [*labels.joints, *_places(run), *labels.states, *forces, *_ALL, *numbers, *joints, *places, *flexible]

@@ -13,6 +13,7 @@ from whippletree.errors import ModelError, ResultError, StateError
 from whippletree.foundation.arrays import Array
 from whippletree.model.names import quoted, suggestion
 from whippletree.results.certificate import Certificate
+from whippletree.results.columns import columns
 from whippletree.results.instants import Event
 from whippletree.results.labels import Label, Labels
 from whippletree.results.saved_models import model_text, system_of
@@ -207,10 +208,18 @@ def _bodies(run: Trajectory) -> Variables:
     return {"body": ("body", _text(names)), "axis": ("axis", AXES)}
 
 
+def _forces(run: Trajectory) -> tuple[Variables, Variables]:
+    found = columns(run, "forces")
+    along = {"load": _text(label.text for label in found.labels), "load_units": _text(one.unit for one in found.labels)}
+    note = {"long_name": "what force elements do to bodies and joints"}
+    return {"loads": (("time", "load"), found.values, note)}, {name: ("load", texts) for name, texts in along.items()}
+
+
 _MORE: dict[str, Callable[[Any], tuple[Variables, Variables]]] = {
     "accelerations": _accelerations,
     "energy": _energy,
     "reactions": _reactions,
+    "forces": _forces,
     "poses": _poses,
     "body velocities": _motions,
     "body accelerations": _changes,

@@ -159,7 +159,10 @@ class _Contents:
         self.notes = self._attributes()
         if self.notes.pop(_DIGEST, None) is None:
             raise ResultError("it is not a run: runs are written by run.save(path), with a digest")
-        self.variables = dict(self._list(_VARIABLE, self._variable))
+        variables = self._list(_VARIABLE, self._variable)
+        self.variables = dict(variables)
+        if len(self.variables) < len(variables):
+            raise ResultError("two variables in it have the same name")
 
     def _take(self, count: int) -> memoryview:
         if not 0 <= count <= len(self._image) - self._at:

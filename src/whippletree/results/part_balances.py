@@ -16,8 +16,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from whippletree.elements.closures import Side
-from whippletree.elements.forces import Actuator, ElementState, Load
+from whippletree.elements.forces import Actuator, Load
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, ClosureUse, Description, ForceUse
 from whippletree.model.parts import IndependentPart
@@ -117,9 +116,7 @@ def _worked(description: Description) -> Iterator[str]:
 
 def _works(use: ForceUse) -> bool:
     """Tell whether a force may put energy in or take it out."""
-    sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(letter, 3) for letter in "pwu")) for _ in use.sides)
-    q, v = (ca.SX.sym(letter, len(use.coordinates)) for letter in "qv")
-    done = use.force.act(ElementState(sides, q, v, ca.SX.sym("z", len(use.states)), ca.SX.sym("t")))
+    done = use.traced()
     return not (ca.SX(done.dissipated).is_zero() and ca.SX(done.supplied).is_zero())
 
 

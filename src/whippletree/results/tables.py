@@ -6,8 +6,9 @@ import io
 from typing import TYPE_CHECKING, BinaryIO
 
 from whippletree.errors import ResultError
-from whippletree.results.columns import columns, names
+from whippletree.results.columns import Columns, columns, names
 from whippletree.results.datasets import complete
+from whippletree.results.labels import Label
 from whippletree.results.netcdf_files import decoded, encoded
 from whippletree.results.output_files import existing_file, new_file, write_whole
 from whippletree.spatial.scalars import shown
@@ -33,11 +34,9 @@ def table(run: Trajectory, what: object) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found = {"time [s]": run.t}
-    for name in names(what):
-        one = columns(run, name)
-        found |= {label.column: one.values[:, i] for i, label in enumerate(one.labels)}
-    return pd.DataFrame(found)
+    time = Columns((Label("time", "", "s"),), run.t[:, None])
+    found = Columns.joined([time, *(columns(run, name) for name in names(what))])
+    return pd.DataFrame({label.column: found.values[:, k] for k, label in enumerate(found.labels)})
 
 
 def write_csv(run: Trajectory, path: object, what: object) -> None:

@@ -414,7 +414,8 @@ class Trajectory:
     def dataset(self, *what: str) -> xr.Dataset:
         """Return the states as labelled arrays, and what else is asked for.
 
-        That may be "accelerations", "energy", "reactions", "poses", "body velocities" or "body accelerations".
+        That may be "accelerations", "energy", "reactions", "forces" (as `loads`), "poses", "body velocities" or "body
+        accelerations".
 
         >>> from whippletree.results.example_runs import swing
         >>> swing().dataset()["q"].sel(coordinate="hinge.angle").shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from whippletree.foundation.arrays import Mask
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import shown
 
-__all__ = ["ElementForce", "Energy", "Momentum", "Powers", "Reaction", "Reactions"]
+__all__ = ["ElementForce", "Energy", "Momentum", "Powers", "Reaction", "Reactions", "numbered"]
 
 
 class _TwoEnergies(NamedTuple):
@@ -85,6 +85,21 @@ class ElementForce:
         if name not in self.bodies:
             raise StateError(f"the force acts on {', '.join(self.bodies) or 'joints only'}, not on {shown(name)}")
         return self.wrenches[..., self.bodies.index(name), :]
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """Return names of which none occurs twice: the second "arm" is "arm (2)".
+
+    >>> numbered(["arm", "leg", "arm"])
+    ['arm', 'leg', 'arm (2)']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        k, text = 1, name
+        while text in found:
+            k, text = k + 1, f"{name} ({k + 1})"
+        found[text] = None
+    return list(found)
 
 
 class Momentum(NamedTuple):
