@@ -7,6 +7,8 @@ off as they say themselves, within a factor of ten, and never more than theory a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,32 @@ def test_reactions_of_a_penalty_are_as_good_as_its_accelerations() -> None:
     error, _ = estimated(s, c, "natural")
     assert max(reactions(s, c, ("natural",)).values()) < 10 * max(error, 1e-9)
     assert relative(computed(s, c, "forward_dynamics", "natural")[None], c.a[None]) < 10 * error
+
+
+@pytest.mark.parametrize("name", ["natural", "penalty"])
+@pytest.mark.parametrize("weight", [0.0, 9.81])
+def test_a_hanging_four_bar_hangs(name: str, weight: float) -> None:
+    """In balance accelerations vanish, and rounding is that of the forces that cancel."""
+    m = wt.Mechanism("hanging four-bar", gravity=(0, -weight, 0))
+    for k in (0, 1):
+        m.revolute(f"A{k}", m.ground, m.body(f"r{k}", wt.rod(length=1.0, mass=1.0, axis="-y")), at=(k, 0, 0), axis="z")
+    m.body("c", wt.rod(length=1.0, mass=1.0, axis="x"))
+    m.revolute("B", "r0", "c", at=(0, -1, 0), axis="z")
+    m.revolute("C", "c", "r1", at=(1, 0, 0), at_child=(0, -1, 0), axis="z")
+    s = m.build()
+    assert np.abs(s.forward_dynamics(s.q0, s.v0, formulation=name)).max() <= 1e-9 * weight
+
+
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS[::4], lambda key: key in (("one loop", 0), ("planar", 0))))
+def test_random_loops_in_balance(family: str, i: int) -> None:
+    """At rest, under efforts that hold the weights, nothing moves, and no penalty is refused; nor without weights."""
+    looped = case(family, i).looped
+    for gravity in (looped.gravity, np.zeros(3)):
+        s = built(replace(looped, gravity=gravity))
+        if s.description.closures_timed:
+            return
+        q, rest = s.q0, np.zeros(s.nv)
+        held = s.inverse_dynamics(q, rest, rest)
+        for name in ("natural", "penalty"):
+            a = s.forward_dynamics(q, rest, held, formulation=name)
+            assert np.abs(a).max() <= 1e-6 * np.abs(gravity).max(), (name, gravity)

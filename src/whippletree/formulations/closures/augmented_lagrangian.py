@@ -21,13 +21,15 @@ shows in how far the equations of motion are from balanced; d is the correction 
     rounding = max(32 eps max(K_ii / pivot_i), 8 |d| / A),     K d = f + C^T lambda - M a                      (1)
 
 where as much of |c| / A as rounding alone may be is left out: what it is made of does not shrink. In equilibrium, or
-where all joints turn evenly, accelerations vanish that forces and turning rates would make: A is the largest of |a| and
-of accelerations that are given for that. Refined iterations do not lose these digits, and pivots say little about them:
+where all joints turn evenly, accelerations vanish that forces and turning rates would make, and rounding is that of
+what cancels: A is the largest of |a|, of |f| over the largest entry of M, and of what turning rates make, which is
+given (`made_of`). Refined iterations do not lose these digits, and pivots say little about them:
 their rounding is 8 |d| / A, and never less than 32 eps. Where all conditions are rounding, nothing shrinks any more.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -92,7 +94,7 @@ class AugmentedSolution(NamedTuple):
 def solve_augmented(
     problem: AugmentedProblem, iterations: int, made_of: Sequence[ca.SX] = (), *, refined: bool = False
 ) -> AugmentedSolution:
-    """Return the solution after some iterations; `made_of` are accelerations that belong to A."""
+    """Return the solution after some iterations; `made_of` are accelerations that belong to A beside those of f."""
     rows, gamma, weights = problem.rows, problem.gamma, [ca.SX(weight) for weight in problem.weights]
     matrix, right = _stiffened(problem, weights)
     factors = factor_symmetric(matrix, minimum_degree(matrix, sorted(right)))
@@ -110,12 +112,18 @@ def solve_augmented(
         missed = _missed(rows, gamma, a)
         multipliers = [x + more for x, more in zip(multipliers, _weighted(weights, missed), strict=True)]
     shrunk = ca.sqrt(_size(weights, missed) / _size(weights, before))
-    size = largest([*a.values(), *made_of])
+    size = largest([*a.values(), *made_of, _by_forces(problem)], least=np.finfo(float).tiny)
     rounding = _SAFETY * largest(factors.solve(_unbalanced(problem, multipliers, a)).values()) / size
     rounding = ca.fmax(_ROUNDING if refined else _rounding(matrix, factors), rounding)
     last = ca.fmax(0, largest(change.values()) / size - rounding)
     error = ca.if_else(last > 0, last * ca.fabs(shrunk / (1 - shrunk)), 0) + rounding
     return AugmentedSolution(a, multipliers, error)
+
+
+def _by_forces(problem: AugmentedProblem) -> ca.SX:
+    """Return the acceleration that the largest force by itself would give to the largest inertia."""
+    inertias = (problem.mass.get((i, i), ca.SX(0)) for i in problem.force)
+    return largest(problem.force.values()) / largest(inertias, least=np.finfo(float).tiny)
 
 
 def _stiffened(problem: AugmentedProblem, weights: Sequence[ca.SX]) -> tuple[dict[tuple[int, int], ca.SX], Row]:
@@ -176,12 +184,10 @@ def _size(weights: Sequence[ca.SX], missed: Sequence[ca.SX]) -> ca.SX:
     return total
 
 
-def largest(values: Iterable[ca.SX]) -> ca.SX:
-    """Return the largest magnitude; never zero."""
-    largest = ca.SX(np.finfo(float).tiny)
-    for value in values:
-        largest = ca.fmax(largest, ca.fabs(value))
-    return largest
+def largest(values: Iterable[ca.SX], least: float = 0.0) -> ca.SX:
+    """Return the largest magnitude, and never less than `least`: what is divided by must not be zero."""
+    sizes = [ca.fabs(value) for value in values]
+    return ca.SX(functools.reduce(ca.fmax, [ca.SX(least), *sizes] if least or not sizes else sizes))
 
 
 def _rounding(matrix: Mapping[tuple[int, int], ca.SX], factors: SymmetricFactor) -> ca.SX:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.errors import StateError
-from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, largest, solve_augmented
+from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, solve_augmented
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
 from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution, by_closure
 from whippletree.formulations.methods.formulation import Formulation, LoopProblem
@@ -31,7 +31,6 @@ from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions.composite_body import JointEquations
 from whippletree.spatial.scalars import shown
 
 __all__ = ["PENALTY", "PenaltySettings", "solve"]
@@ -92,7 +91,7 @@ def solve(
     record_stage("closures", [rows, gamma])
     weights = [settings.weight * weight for weight in row_weights]
     found = solve_augmented(
-        AugmentedProblem(system.mass, system.right, rows, gamma, weights), settings.iterations, _made_of(walk, system)
+        AugmentedProblem(system.mass, system.right, rows, gamma, weights), settings.iterations, _turning(walk)
     )
     return Solution(system.complete(found.a), lambda: by_closure(found.multipliers, closure_states), (), found.error)
 
@@ -109,11 +108,10 @@ def _stabilised(closure_states: Sequence[ClosureState], settings: PenaltySetting
     return found
 
 
-def _made_of(walk: Unrolled, system: JointEquations) -> list[ca.SX]:
-    """Return accelerations that velocities and forces by themselves would make."""
+def _turning(walk: Unrolled) -> list[ca.SX]:
+    """Return accelerations that velocities by themselves would make: squares of the joints' turning rates."""
     rates = [node.joint_map(node.configuration())[0:3, :] @ node.v for node in walk.nodes if node.v.numel()]
-    inertia = largest(system.mass[i, i] for i in system.right)
-    return [*(ca.sumsqr(rate) for rate in rates), largest(system.right.values()) / inertia]
+    return [ca.sumsqr(rate) for rate in rates]
 
 
 def _solve(problem: LoopProblem, settings: PenaltySettings) -> Solution:
