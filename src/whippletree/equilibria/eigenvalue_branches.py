@@ -1,4 +1,15 @@
-"""Eigenvalues of a mechanism over a parameter, an effort or a speed: root loci and Campbell diagrams."""
+"""Eigenvalues of a mechanism over a parameter, an effort or a speed: root loci and Campbell diagrams.
+
+Where stability changes, the growth Re(lambda) of the fastest growing motion is zero. Without damping it is zero on the
+whole stable side too, up to rounding of either sign, and on the other side it grows as a root: two eigenvalues meet on
+the imaginary axis, at zero (buckling) or elsewhere (a sleeping top), and leave it as mirror images. With mu the
+eigenvalue of negative real part that is nearest to the mirror image of lambda,
+
+    f = -Re(lambda) Re(mu)                                                                              (1)
+
+is smooth there, with a simple zero, without damping and with it, as the product belongs to both eigenvalues that meet.
+It is looked at on the growing side alone, and the value at which it is zero is extrapolated.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +23,7 @@ import numpy.typing as npt
 from whippletree.equilibria.descent import newton
 from whippletree.equilibria.equilibrium import Equilibrium
 from whippletree.equilibria.equilibrium_paths import search_over, values_of
+from whippletree.equilibria.equilibrium_tolerances import INDIFFERENT
 from whippletree.equilibria.load_case import quantity_named
 from whippletree.errors import EquilibriumError, StateError
 from whippletree.foundation.once import made_once
@@ -31,8 +43,23 @@ Complex = npt.NDArray[np.complex128]
 _CROSSING = 1e-13
 """How accurately a change of stability is located, relative to the value."""
 
-_GROWING = 1e-9
-"""A real part above this share of the largest eigenvalue is positive."""
+_NEARER = 0.1
+"""Each look at the growing side is at this share of the distance that the one before had from the change."""
+
+_LOOKS = 60
+"""How often that side is looked at, at most; ten are usual."""
+
+_POINTS = 4
+"""From so many points the change is extrapolated."""
+
+_STRAIGHT = 1e-3
+"""Estimates that differ by less than this share of their distance are of a function that is straight in between."""
+
+_SETTLED = 1e-9
+"""Estimates that differ by less, relative to the value, and do not come nearer each other, are as good as they get."""
+
+_OUTSIDE = 1e-3
+"""By this share of the interval an estimate may be beyond its stable end: the change may be at that very end."""
 
 
 @user_facing
@@ -49,7 +76,7 @@ class EigenvalueBranches:
     models: tuple[LinearModel, ...] = field(repr=False)
     equilibria: tuple[Equilibrium, ...] = field(repr=False)
     mechanism: str = ""
-    growth_at: Callable[[float], float] | None = field(repr=False, default=None)
+    model_at: Callable[[float], LinearModel] | None = field(repr=False, default=None)
     label: str = field(repr=False, default="")
 
     @property
@@ -64,14 +91,12 @@ class EigenvalueBranches:
 
     @made_once
     def _changes(self) -> tuple[float, ...]:
-        largest = _GROWING * float(np.abs(self.eigenvalues).max(initial=0.0))
-        growing = self.growth > largest
+        growing = np.array([_growing(model) is not None for model in self.models])
         found = []
         for k in np.flatnonzero(growing[1:] != growing[:-1]):
-            low, high = float(self.values[k]), float(self.values[k + 1])
-            if self.growth_at is not None:
-                low = high = _crossing(self.growth_at, low, high)
-            found.append((low + high) / 2)
+            still, grown = (k, k + 1) if growing[k + 1] else (k + 1, k)
+            ends = float(self.values[still]), float(self.values[grown])
+            found.append(sum(ends) / 2 if self.model_at is None else _change(self.model_at, self.models[grown], *ends))
         return tuple(found)
 
     def plot(self, what: str = "over", *, path: object = None) -> Figure:
@@ -120,10 +145,9 @@ def eigenvalues_over(
         except EquilibriumError as error:
             raise EquilibriumError(f"at {what.name} = {value:.6g}: {error}") from None
 
-    def growth(value: float) -> float:
-        k = int(np.argmin(np.abs(wanted - value)))
-        near = equilibria[k]
-        return _growth(at(value, near.q, near.z).linearize().eigenvalues)
+    def model_at(value: float) -> LinearModel:
+        near = equilibria[int(np.argmin(np.abs(wanted - value)))]
+        return at(value, near.q, near.z).linearize()
 
     equilibria: list[Equilibrium] = []
     if not truth(nearest, "nearest="):
@@ -141,7 +165,7 @@ def eigenvalues_over(
         models,
         tuple(equilibria),
         system.description.name,
-        growth,
+        model_at,
         what.label,
     )
 
@@ -151,13 +175,68 @@ def _growth(values: Complex) -> float:
     return float(values.real[values != 0].max(initial=-np.inf))
 
 
-def _crossing(growth: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a growth rate passes zero between two values of which only one has a positive one."""
-    from scipy.optimize import brentq
+def _growing(model: LinearModel) -> float | None:
+    """Return (1) for the motion that grows fastest; None if none grows by more than the error of its eigenvalue."""
+    modes = [mode for mode in model.modes() if mode.kind != "rigid"]
+    if not modes:
+        return None
+    values = np.array([mode.eigenvalue for mode in modes])
+    rate = float(np.abs(values).max())
+    errors = np.maximum([mode.error for mode in modes], INDIFFERENT * rate)
+    k = int(np.argmax(values.real - errors))
+    growth = float(values[k].real)
+    if growth <= errors[k]:
+        return None
+    dying = values[values.real < -growth / 2]
+    nearest = int(np.argmin(np.abs(dying + values[k].conjugate()))) if len(dying) else None
+    return growth * (rate if nearest is None else -float(dying[nearest].real))
 
-    if growth(low) * growth(high) >= 0:  # one of them is zero up to rounding
-        return low if abs(growth(low)) < abs(growth(high)) else high
-    return float(brentq(growth, low, high, xtol=_CROSSING * max(abs(low), abs(high)), rtol=8.9e-16))
+
+def _change(model_at: Callable[[float], LinearModel], grown: LinearModel, still: float, growing: float) -> float:
+    """Return the value between two at which a motion begins to grow, from where none does to where one does.
+
+    The zero of (1) is extrapolated from the growing side, at a tenth of the distance each time, until that does not
+    become better. Where no motion grows after all, the interval is halved.
+    """
+    first = _growing(grown)
+    assert first is not None, "a motion grows at the end of the interval"
+    points, low, high = [(first, growing)], still, growing
+    estimate, change = None, np.inf
+    for _ in range(_LOOKS):
+        ahead, better = (low + high) / 2, _extrapolated(points)
+        if better is not None and -_OUTSIDE <= (better - still) / (high - still) < 1:
+            before, change = change, np.inf if estimate is None else abs(better - estimate)
+            estimate, size = better, max(abs(better), _CROSSING / _SETTLED * abs(growing - still))
+            if change <= _CROSSING * size or before / 2 < change <= _SETTLED * size:
+                break
+            nearer = better + _NEARER * (high - better)
+            ahead = nearer if (nearer - low) * (high - low) > 0 else ahead
+        seen = _growing(model_at(ahead)) if ahead not in (low, high) else None
+        straight = estimate is not None and change <= _STRAIGHT * abs(high - estimate)
+        if seen is not None:
+            points, high = [*points, (seen, ahead)][-_POINTS:], ahead
+        elif straight:
+            break  # (1) is straight from there to its zero, and only too small here to be told from rounding
+        elif ahead in (low, high):
+            return high
+        else:
+            low, points, estimate, change = ahead, points[-1:], None, np.inf
+    return high if estimate is None else float(np.clip(estimate, min(still, growing), max(still, growing)))
+
+
+def _extrapolated(points: list[tuple[float, float]]) -> float | None:
+    """Return where a falling number is zero, from (number, place) of points that come nearer: by Neville's scheme.
+
+    >>> _extrapolated([(8.0, 2.0), (2.0, 1.0)])
+    0.6666666666666667
+    """
+    numbers, places = np.array(points).T
+    if len(points) < 2 or not (np.diff(numbers) < 0).all():
+        return None
+    for k in range(1, len(points)):
+        ahead, behind = numbers[k:], numbers[:-k]
+        places = (behind * places[1:] - ahead * places[:-1]) / (behind - ahead)
+    return float(places[0])
 
 
 def _matched(rows: list[Complex]) -> Complex:
