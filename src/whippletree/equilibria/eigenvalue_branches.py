@@ -227,8 +227,8 @@ def _change(model_at: Callable[[float], LinearModel], grown: LinearModel, still:
 def _extrapolated(points: list[tuple[float, float]]) -> float | None:
     """Return where a falling number is zero, from (number, place) of points that come nearer: by Neville's scheme.
 
-    >>> _extrapolated([(8.0, 2.0), (2.0, 1.0)])
-    0.6666666666666667
+    >>> _extrapolated([(8.0, 3.0), (4.0, 2.0)])
+    1.0
     """
     numbers, places = np.array(points).T
     if len(points) < 2 or not (np.diff(numbers) < 0).all():
