@@ -42,7 +42,7 @@ class LoopLengths:
     mechanism: float
     closures: Mapping[str, float] = field(default_factory=dict)
     freedoms: Mapping[str, float] = field(default_factory=dict)
-    angular: frozenset[str] = frozenset()
+    angular: tuple[str, ...] = ()
 
     def of_closure(self, name: str) -> float:
         """Return what residuals of a cut joint or closure that are lengths are divided by; 1 if they are angles."""
@@ -78,7 +78,7 @@ def loop_lengths(description: Description, plan: Plan) -> LoopLengths:
         length = _group_length([joints[name] for name in names], held, frames) or mechanism
         closures |= dict.fromkeys(group.loops, length)
         freedoms |= dict.fromkeys((*names, *(plan.nodes[k].body for k in group.nodes)), length)
-    angular = frozenset(use.name for use in numbers.closures if _couples_angles(use, numbers))
+    angular = tuple(use.name for use in numbers.closures if _couples_angles(use, numbers))
     return LoopLengths(mechanism, closures, freedoms, angular)
 
 
