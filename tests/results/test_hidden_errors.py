@@ -350,6 +350,16 @@ def test_a_small_part_that_is_all_wrong_has_no_digits() -> None:
     assert '"x"' in found.digits_of
 
 
+@pytest.mark.parametrize("options", [{}, {"method": "rk4", "step": 1e-2}])
+def test_where_nothing_moves_there_are_no_digits_to_tell(options: dict[str, Any]) -> None:
+    m = wt.Mechanism("rest", gravity=(0, 0, 0))
+    m.prismatic("x", m.ground, m.body("block", mass=1.0), axis="x")
+    found = m.build().simulate(0.1, verify=True, **options).certificate
+    assert found.ok, found
+    assert math.isnan(found.digits)
+    assert "no motion whose digits could be told" in found.digits_of
+
+
 def test_without_verify_the_global_error_is_said_to_be_unknown() -> None:
     found = pendulum().simulate(1.0).certificate
     assert found.ok

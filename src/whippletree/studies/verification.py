@@ -166,11 +166,13 @@ def agreement(first: SampledRun, again: SampledRun, how: SecondRun) -> Agreement
     words = f"{how.words}, {share:.2g} times the evaluations{said}"
     system = first.simulation.system
     found = _groups(system, first.rows[:made], again.rows[:made])
-    if not found:
+    if made < 2:
         return Agreement(words, 0.0, "nothing: the second run has no outputs", {})
     still = _still(system, found)
     groups = {group.name: group.digits for group in found if group.name not in still}
-    worst = min(groups, key=lambda name: groups[name])
+    if not groups:
+        return Agreement(words, np.nan, "nothing: there is no motion whose digits could be told", {}, still)
+    worst = min(groups, key=lambda name: groups[name])  # not empty: looked at above
     return Agreement(words, groups[worst], worst, groups, still)
 
 
