@@ -139,7 +139,7 @@ def closure_rows(system: System) -> Iterator[tuple[int, bool]]:
     if system.kernels.closed:
         equations = system.kernels.equations
         for closure, keep in zip(equations.attachments().all, equations.loop_plan.keep, strict=True):
-            yield len(keep), not closure.closure.holonomic and closure.driven is None
+            yield len(keep), not closure.positional
 
 
 def closure_sizes(system: System) -> list[int]:

@@ -157,6 +157,12 @@ class ClosureNumbers:
         return np.array(mask, dtype=bool)
 
     @made_once
+    def tree_positional(self) -> Mask:
+        """Which of the tree's rows are conditions on positions."""
+        attached = self.closure_set.attachments.all
+        return np.array([f.positional for f in attached for _ in range(f.closure.n_rows)], dtype=bool)
+
+    @made_once
     def row_scale(self) -> Array:
         """What rows of the full set are divided by."""
         return np.array([1.0 if row.angular else self.lengths.of_closure(row.closure) for row in self.rows])

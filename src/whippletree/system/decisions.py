@@ -18,7 +18,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler
 from whippletree.system.closure_numbers import ClosureNumbers, Indices
 from whippletree.system.loop_plan import Conditions, KeptRows
-from whippletree.system.ranks import choose_columns, choose_pivots, choose_rows, pivots_met, rank_of
+from whippletree.system.ranks import choose_columns, choose_held_rows, choose_pivots, choose_rows, pivots_met, rank_of
 from whippletree.system.sparse_assembly import sparse_partition
 from whippletree.system.tolerances import (
     CLEARLY_BETTER,
@@ -74,15 +74,20 @@ def decide(
         )
     if also:
         dependent = _robust_dependents(scaled, free, rank, wanted)
-        rows = np.array(choose_rows(scaled[:, :, dependent], rank), dtype=int)
+        rows = _rows(numbers, scaled[:, :, dependent], rank)
     else:
-        rows = np.array(choose_rows((C if by_size else scaled)[:, :, free], rank), dtype=int)
+        rows = _rows(numbers, (C if by_size else scaled)[:, :, free], rank)
         first = [n for n, i in enumerate(free) if i in wanted]
         dependent = free[choose_columns(scaled[:, rows][:, :, free], rank, first)]
     pivots = choose_pivots(scaled[:, rows][:, :, dependent], numbers.tree_pattern[np.ix_(rows, dependent)])
     independent = tuple(int(i) for i in free if i not in set(dependent.tolist()))
     partition = Choice(independent, tuple((r, int(dependent[c])) for r, c in pivots))
     return Decision(_by_closure(numbers, rows.tolist()), partition, q)
+
+
+def _rows(numbers: ClosureNumbers, C: Array, rank: int) -> Indices:
+    """Return as many of the tree's rows as determine the others, those on positions before those on velocities."""
+    return np.array(choose_held_rows(C, rank, numbers.tree_positional, numbers.negligible), dtype=int)
 
 
 def _robust_dependents(C: Array, free: Indices, rank: int, wanted: frozenset[int]) -> Indices:

@@ -232,7 +232,7 @@ def _follower(walk: Unrolled, closure_set: ClosureSet, columns: DerivativeColumn
     ):
         for number in keep:
             r = len(positional)
-            positional.append(attachment.closure.holonomic or attachment.driven is not None)
+            positional.append(attachment.positional)
             if attachment.driven is not None:
                 driven[cuts[attachment.driven].v.start + number] = r
             for i, c in enumerate(attachment.coordinates):

@@ -68,9 +68,7 @@ def position_partition(numbers: ClosureNumbers, plan: LoopPlan) -> Choice:
     Its dependent freedoms are among those of all closures: independent velocities are independent displacements.
     """
     positional = [
-        f.closure.holonomic or f.driven is not None
-        for f, rows in zip(numbers.closure_set.attachments.all, plan.keep, strict=True)
-        for _ in rows
+        f.positional for f, rows in zip(numbers.closure_set.attachments.all, plan.keep, strict=True) for _ in rows
     ]
     if all(positional):
         return plan.choice

@@ -6,6 +6,7 @@ that are alike are traced once.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import casadi as ca
@@ -108,8 +109,13 @@ class LoopGroups:
         )
 
     def _body(self, node: int) -> str:
-        where = self.equations.node_tree().where
-        return next(body.name for body in self.equations.description.bodies if where[body.name][0] == node)
+        """Return the body or moving frame on a node, or the body whose own coordinates are eliminated there."""
+        node_tree = self.equations.node_tree()
+        own = node_tree.node_constants[node].home or node_tree.node_constants[node].v
+        bodies = (body.name for body in self.equations.description.bodies if node_tree.where[body.name][0] == node)
+        frames = (name for name, (k, _) in node_tree.where.items() if k == node)
+        flexible = (name for name, (_, v) in self.equations.plan.own_slices.items() if v == own)
+        return next(itertools.chain(bodies, frames, flexible))  # not empty: every node is one of these
 
     def _kind(self, g: int) -> object:
         """Return what the cost of a group with its branches depends on: which of its constants are plain, and where."""

@@ -25,7 +25,7 @@ from whippletree.system.closure_numbers import ClosureNumbers, ClosureRow
 from whippletree.system.decisions import Decision, decide
 from whippletree.system.elimination import eliminate
 from whippletree.system.loop_plan import Conditions
-from whippletree.system.ranks import choose_independent_rows, null_space, ranks_of_blocks, smallest_share
+from whippletree.system.ranks import choose_independent_rows, null_space, rank_of, ranks_of_blocks, smallest_share
 from whippletree.system.sparse_assembly import LazySequence, nearby_closed, scaled_blocks, sparse_partition
 from whippletree.system.tolerances import (
     CLOSED,
@@ -136,13 +136,17 @@ class Mobility:
 
 
 class _Sample(NamedTuple):
-    """A configuration, how far it is open, the rows there, the ranks of their blocks, and the smallest share."""
+    """A configuration, how far it is open, the rows there, the ranks of their blocks, and the smallest share.
+
+    `held` is the rank of the rows on positions.
+    """
 
     q: Array
     residual: Array
     G: Array
     ranks: list[int]
     smallest: float
+    held: int
 
     @property
     def rank(self) -> int:
@@ -269,10 +273,10 @@ def _around(numbers: ClosureNumbers, samples: Sequence[_Sample], wider: Sequence
     """
     here = best = samples[0]
     closed = [here, *(s for s in samples[1:] if s.open <= max(CLOSED, numbers.accuracy))]
-    rank = max(sample.rank for sample in closed)
-    if best.rank < rank or best.smallest < NEARLY_SINGULAR:
-        best = max((s for s in closed if s.rank == rank), key=lambda s: s.smallest)
-    kept = choose_independent_rows(best.G, numbers.blocks, best.ranks)
+    rank = max((sample.rank, sample.held) for sample in closed)
+    if (best.rank, best.held) < rank or best.smallest < NEARLY_SINGULAR:
+        best = max((s for s in closed if (s.rank, s.held) == rank), key=lambda s: s.smallest)
+    kept = choose_independent_rows(best.G, numbers.blocks, best.ranks, numbers.positional, numbers.negligible)
     regular = [s for s in (wider or closed) if smallest_share(s.G, numbers.blocks, best.ranks) > REGULAR]
     off = np.max([_misses(numbers, s, kept, best.ranks) for s in regular or [best]], axis=0)
     return RankAnalysis(here, best, kept, off)
@@ -286,7 +290,7 @@ def _misses(numbers: ClosureNumbers, sample: _Sample, kept: Sequence[int], ranks
     G, r = sample.G, np.where(numbers.positional, sample.residual, 0.0)
     s = np.linalg.svd(G[kept], compute_uv=False)
     if s.size and s[-1] < STAYS_GOOD * sample.smallest * s[0]:
-        kept = choose_independent_rows(G, numbers.blocks, ranks)
+        kept = choose_independent_rows(G, numbers.blocks, ranks, numbers.positional, numbers.negligible)
     step = np.linalg.lstsq(G[kept], -r[kept], rcond=None)[0] if kept else np.zeros(G.shape[1])
     off = np.abs(r + G @ step)
     off[kept] = 0.0
@@ -362,7 +366,9 @@ def _sample(numbers: ClosureNumbers, q: Array, where: Conditions, smallest: floa
     """Return the closures at a configuration; singular values below the share `smallest` are none."""
     G = numbers.full_rows(q, *where)[0]
     ranks = ranks_of_blocks(G, numbers.blocks, smallest)
-    return _Sample(q, numbers.residual(q, *where), G, ranks, smallest_share(G, numbers.blocks, ranks))
+    positional = numbers.positional
+    held = sum(ranks) if positional.all() else rank_of(G[positional], smallest)
+    return _Sample(q, numbers.residual(q, *where), G, ranks, smallest_share(G, numbers.blocks, ranks), held)
 
 
 def _samples(assembler: Assembler, q: Array, where: Conditions, smallest: float) -> list[_Sample]:

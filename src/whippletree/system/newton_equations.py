@@ -94,7 +94,7 @@ def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
                 cut = closure_set.attachments.cuts[attachment.driven]
                 phi[first + i] = missed(walk, closure_set, cut)[number]
                 speed[first + i] = speed[first + i] - x["v"][cut.v][number]
-            elif not attachment.closure.holonomic:
+            elif not attachment.positional:
                 phi[first + i] = speed[first + i]
         first += len(keep)
     return ca.SX(ca.vertcat(rows, *phi, element_rates(eq, x), apart, *speed))
@@ -158,7 +158,7 @@ def _closure_rows(walk: Unrolled, closure_set: ClosureSet, C: ca.SX, turned: ca.
     speeds = speed_slopes(walk, closure_set)
     first = 0
     for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
-        if not attachment.closure.holonomic and attachment.driven is None:
+        if not attachment.positional:
             for i in range(first, first + len(keep)):
                 slope = ca.SX(1, C.shape[1])
                 _put(slope, speeds.get(i, {}))

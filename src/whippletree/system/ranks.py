@@ -14,6 +14,7 @@ from whippletree.system.tolerances import EQUALLY_FAR, FAINT_ROW, PIVOT_SHARE, R
 __all__ = [
     "RowBlock",
     "choose_columns",
+    "choose_held_rows",
     "choose_independent_rows",
     "choose_pivots",
     "choose_rows",
@@ -96,12 +97,37 @@ def least_norm(A: Array, right: Array, blocks: Sequence[RowBlock], free: Mask, s
     return x
 
 
-def choose_independent_rows(A: Array, blocks: Sequence[RowBlock], ranks: Sequence[int]) -> list[int]:
-    """Return the most independent rows of each block, as many as its rank; see `choose_rows`."""
+def choose_independent_rows(
+    A: Array, blocks: Sequence[RowBlock], ranks: Sequence[int], positional: Mask, smallest: float
+) -> list[int]:
+    """Return the most independent rows of each block, as many as its rank; see `choose_held_rows`."""
     chosen: list[int] = []
     for block, rank in zip(blocks, ranks, strict=True):
-        chosen += block.rows[choose_rows(A[np.ix_(*block)], rank)].tolist()
+        rows = choose_held_rows(A[np.ix_(*block)], rank, positional[block.rows], smallest)
+        chosen += block.rows[rows].tolist()
     return sorted(chosen)
+
+
+def choose_held_rows(A: Array, count: int, positional: Mask, smallest: float) -> list[int]:
+    """Return `count` independent rows, ascending: all that positions need before any on velocities only.
+
+    A row on velocities that follows from rows on positions must not take the place of one of them: it does not keep
+    closed what they close. Singular values below the share `smallest` are none; for the rest see `choose_rows`.
+
+    >>> choose_held_rows(np.array([[3.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), 2, np.array([False, True, False]), 1e-9)
+    [1, 2]
+    """
+    if positional.all():
+        return choose_rows(A, count)
+    stack = A if A.ndim == 3 else A[None]
+    first, later = np.flatnonzero(positional), np.flatnonzero(~positional)
+    held = min(count, rank_of(stack[0][first], smallest))
+    kept = first[choose_rows(stack[:, first], held)]
+    Q = np.linalg.qr(stack[:, kept].swapaxes(1, 2))[0]
+    left = stack[:, later]
+    for _ in range(2):  # twice is enough
+        left = left - (left @ Q) @ Q.swapaxes(1, 2)
+    return sorted([*kept.tolist(), *later[choose_rows(left, count - held)].tolist()])
 
 
 def rank_of(A: Array, smallest: float = RANK) -> int:

@@ -62,6 +62,11 @@ class ClosureAttachment:
     turn: Turn = None
 
     @property
+    def positional(self) -> bool:
+        """Whether its rows hold positions; if not, they hold velocities only. Drives give their joints' positions."""
+        return self.closure.holonomic or self.driven is not None
+
+    @property
     def own(self) -> int | None:
         """The index of the cut joint whose own coordinates and velocities its rows depend on; None if they do not."""
         cut = self.cut if self.driven is None else self.driven
@@ -114,10 +119,14 @@ def attach_closures(
 
 
 def _turn(node_tree: NodeTree, reference: NodeTree | None, base: int) -> Turn:
-    """Return the axes that a base has in the reference, in the frame it has here."""
-    if reference is None or base < 0:
+    """Return the axes that a base has in the reference, in the frame it has here.
+
+    A node that no body lies on belongs to a body with own coordinates, behind the joint that leads there. Such bodies
+    are never welded, so the node has the same axes in both trees.
+    """
+    body = next((name for name, (node, _) in node_tree.where.items() if node == base), None)
+    if reference is None or base < 0 or body is None:
         return None
-    body = next(name for name, (node, _) in node_tree.where.items() if node == base)
     here, there = node_tree.where[body][1].rotation, reference.where[body][1].rotation
     return tuple(tuple(float(sum(a * b for a, b in zip(row, other, strict=True))) for other in there) for row in here)
 

@@ -114,7 +114,7 @@ def speed_slopes(walk: Unrolled, closure_set: ClosureSet) -> dict[int, Matrix]:
     found: dict[int, Matrix] = {}
     first = 0
     for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
-        if keep and not attachment.closure.holonomic and attachment.driven is None:
+        if keep and not attachment.positional:
 
             def results(here: ElementState, f: ClosureAttachment = attachment, rows: Sequence[int] = keep) -> ca.SX:
                 got = f.closure.rows(here.sides, here.q, here.v, here.t)
