@@ -155,6 +155,93 @@ def test_trees_agree_with_mj_forward(name: str) -> None:
     np.testing.assert_allclose(a, theirs, rtol=0, atol=1e-9 * max(1.0, np.abs(theirs).max()))
 
 
+FLAGS = ("", "gravity", "damper", "spring", "actuation", "frictionloss", "constraint", "equality", "limit", "contact")
+
+
+def switched(options: str) -> str:
+    """A model with everything that options can switch off, beside what is always there."""
+    tendon = (
+        '<tendon><fixed name="t" stiffness="8" damping="0.5"><joint joint="p" coef="0.6"/>'
+        '<joint joint="q" coef="-1.5"/></fixed></tendon>'
+    )
+    actuators = (
+        '<actuator><position name="servo" joint="p" kp="4" kv="0.3" group="1"/>'
+        '<position name="other" joint="q" kp="3" group="2"/>'
+        '<motor name="geared" joint="p" gear="3" damping="0.2" armature="0.04"/>'
+        '<motor name="pulling" tendon="t" gear="2" damping="0.1"/></actuator>'
+    )
+    return (
+        f'<mujoco>\n<option gravity="0.5 -1 -9.81" {options}</option>'
+        '<default><geom contype="0" conaffinity="0"/></default><worldbody>'
+        + body("a", f'<joint name="p" axis="0 1 0" stiffness="5" damping="0.3"/>{ROD}', pos="0 0 1")
+        + body("b", f'<joint name="q" axis="0 1 0" damping="0.4"/>{BOX}', pos="1 0 1")
+        + f"</worldbody>{tendon}{actuators}</mujoco>"
+    )
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_what_a_flag_switches_off_is_off(flag: str) -> None:
+    """Names of flags come from the library: their numbers have changed between its versions."""
+    check_against_mujoco(switched(f'><flag {flag}="disable"/>' if flag else ">"))
+
+
+@pytest.mark.parametrize("groups", ["1", "2", "1 2"])
+def test_groups_of_actuators_that_are_switched_off_do_nothing(groups: str) -> None:
+    text = switched(f'actuatorgroupdisable="{groups}">')
+    check_against_mujoco(text)
+    told = " ".join(wt.read(text).report.about("kept aside"))
+    assert ('"servo"' in told) == ("1" in groups)
+
+
+def check_against_mujoco(text: str) -> None:
+    mj = mujoco.MjModel.from_xml_string(text)
+    data = moved(mj, np.random.default_rng(3))
+    s = wt.read(text).build()
+    q, T, bias = maps(s, mj, data)
+    tau = np.linalg.lstsq(T.T, data.qfrc_applied, rcond=None)[0]
+    theirs = T @ data.qacc + bias
+    ours = s.forward_dynamics(q, T @ data.qvel, tau)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * max(1.0, np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize("flag", ["equality", "constraint"])
+def test_equalities_that_are_switched_off_hold_nothing(flag: str) -> None:
+    text = (MODELS / "rocker.xml").read_text()
+    assert "<equality>" in text and "<option" in text
+    off = re.sub(r"<option([^>]*?)/>", rf'<option\1><flag {flag}="disable"/></option>', text)
+    assert flag in off
+    s = wt.read(off).build()
+    assert s.mobility.mobility > wt.read(text).build().mobility.mobility
+
+
+def test_what_is_not_linear_in_a_tendon_is_told() -> None:
+    text = switched(">").replace('stiffness="8"', 'stiffness="8 1 2"')
+    assert any('tendon "t"' in said for said in wt.read(text).report.about("not understood"))
+
+
+def test_limits_of_actuator_forces_are_told() -> None:
+    text = switched(">").replace('stiffness="5"', 'stiffness="5" actuatorfrcrange="-1 1"')
+    assert any('actuatorfrcrange of joint "p"' in said for said in wt.read(text).report.about("kept aside"))
+
+
+def test_a_weld_without_torque_holds_a_point() -> None:
+    bars = body("a", f"<freejoint/>{ROD}", pos="0 0 1") + body("b", f"<freejoint/>{BOX}", pos="1 0 1")
+    text = (
+        '<mujoco>\n<worldbody>{}</worldbody><equality><weld body1="a" body2="b" torquescale="{}"/></equality></mujoco>'
+    )
+    assert [wt.read(text.format(bars, k)).build().mobility.mobility for k in (0, 1)] == [9, 6]
+
+
+def test_equalities_of_tendons_through_space_are_told() -> None:
+    bars = body("a", f'<joint name="p"/>{ROD}<site name="s"/>', pos="0 0 1")
+    text = (
+        f'<mujoco>\n<worldbody>{bars}<site name="w" pos="1 0 0"/></worldbody><tendon><spatial name="rope">'
+        '<site site="s"/><site site="w"/></spatial></tendon><equality><tendon name="hold" tendon1="rope"/></equality>'
+        "</mujoco>"
+    )
+    assert any('equality "hold"' in said for said in wt.read(text).report.about("not understood"))
+
+
 def test_loops_taken_as_exact() -> None:
     """Accelerations of a linkage with a connect, a gear and rotors, against MuJoCo's matrices in the null space."""
     path = MODELS / "rocker.xml"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whippletree.files.mjcf_equalities import tendon_ratios
+from whippletree.files.mjcf_options import any_nonzero, count_of_actuators, is_switched_off, word
 from whippletree.files.neutral_model import NeutralModel
 from whippletree.spatial.scalars import Scalar
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_actuators"]
 
-_JOINT, _JOINT_IN_PARENT, _SLIDER_CRANK, _TENDON = range(4)
-_NONE, _AFFINE = 0, 1
-
 Ratios = Mapping[tuple[str, int], float]
 
 
@@ -28,7 +26,7 @@ def add_actuators(mj: mujoco.MjModel, model: NeutralModel, joints: Sequence[str]
     """Add tendons' springs and actuators; motors without a law of their own are what `tau` is for."""
     for k in range(mj.ntendon):
         _tendon(mj, k, model, joints)
-    for k in range(mj.nu):
+    for k in range(count_of_actuators(mj)):
         _actuator(mj, k, model, joints)
 
 
@@ -38,6 +36,10 @@ def _tendon(mj: mujoco.MjModel, k: int, model: NeutralModel, joints: Sequence[st
     stiffness, damping = float(mj.tendon_stiffness[k]), float(mj.tendon_damping[k])
     if mj.tendon_limited[k] or mj.tendon_frictionloss[k]:
         model.remarks.add("not understood", f'limits or dry friction of tendon "{name}"')
+    if any_nonzero(mj, "tendon_actfrclimited", k):
+        model.remarks.add("kept aside", f'actuatorfrcrange of tendon "{name}", which nothing enforces')
+    if any_nonzero(mj, "tendon_stiffnesspoly", k) or any_nonzero(mj, "tendon_dampingpoly", k):
+        model.remarks.add("not understood", f'what is not linear in stiffness and damping of tendon "{name}"')
     if mj.tendon_armature[k]:
         model.remarks.add("not understood", f'the armature of tendon "{name}"')
     if not stiffness and not damping:
@@ -76,30 +78,34 @@ def _sums(translation: NeutralTranslation, ratios: Ratios) -> tuple[Scalar, Scal
 
 def _actuator(mj: mujoco.MjModel, k: int, model: NeutralModel, joints: Sequence[str]) -> None:
     name = mj.actuator(k).name or f"actuator {k}"
-    gear, kind, target = mj.actuator_gear[k], int(mj.actuator_trntype[k]), int(mj.actuator_trnid[k][0])
+    if is_switched_off(mj, k):
+        model.remarks.add("kept aside", f'actuator "{name}", which the options of the file switch off')
+        return
+    if any(int(getattr(mj, f"actuator_{what}", np.ones(k + 1))[k]) != 1 for what in ("ctrlnum", "outnum")):
+        model.remarks.add("not understood", f'actuator "{name}", which has several controls or outputs')
+        return
+    gear, kind, target = mj.actuator_gear[k], word("Trn", mj.actuator_trntype[k]), int(mj.actuator_trnid[k][0])
     ratios: Ratios | None = None
-    if kind in (_JOINT, _JOINT_IN_PARENT) and int(mj.jnt_type[target]) >= 2:
+    if kind in ("JOINT", "JOINTINPARENT") and word("Joint", mj.jnt_type[target]) in ("SLIDE", "HINGE"):
         ratios = {(joints[target], 0): float(gear[0])}
-    elif kind == _TENDON:
+    elif kind == "TENDON":
         found = tendon_ratios(mj, target, joints)
         ratios = None if found is None else {key: float(gear[0]) * ratio for key, ratio in found.items()}
     if ratios is None:
-        word = {_SLIDER_CRANK: "a slider-crank transmission, which is no loop in the mechanics"}.get(
-            kind, "its transmission"
-        )
-        model.remarks.add("not understood", f'actuator "{name}": {word}')
+        cranked = "a slider-crank transmission, which is no loop in the mechanics"
+        which = cranked if kind == "SLIDERCRANK" else "its transmission"
+        model.remarks.add("not understood", f'actuator "{name}": {which}')
         return
-    if (
-        int(mj.actuator_dyntype[k]) != 0
-        or int(mj.actuator_gaintype[k]) > _AFFINE
-        or int(mj.actuator_biastype[k]) > _AFFINE
-    ):
+    dynamics, gains, biases = (
+        word(family, getattr(mj, f"actuator_{family.lower()}type")[k]) for family in ("Dyn", "Gain", "Bias")
+    )
+    if dynamics != "NONE" or gains not in ("FIXED", "AFFINE") or biases not in ("NONE", "AFFINE"):
         model.remarks.add("not understood", f'actuator "{name}", which has a state, or is a muscle')
         return
     gain = [float(x) for x in mj.actuator_gainprm[k][:3]]
-    if int(mj.actuator_gaintype[k]) == 0:
+    if gains == "FIXED":
         gain = [gain[0], 0.0, 0.0]
-    bias = [float(x) for x in mj.actuator_biasprm[k][:3]] if int(mj.actuator_biastype[k]) == _AFFINE else [0.0] * 3
+    bias = [float(x) for x in mj.actuator_biasprm[k][:3]] if biases == "AFFINE" else [0.0] * 3
     if not np.any(bias) and not np.any(gain[1:]):
         where = " and ".join(f'{gain[0] * ratio:g} on "{joint}"' for (joint, _), ratio in ratios.items())
         model.remarks.add("kept aside", f'motor "{name}", whose unit control is an effort of {where}')

@@ -10,6 +10,7 @@ from numpy.polynomial import Polynomial
 
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Spherical
 from whippletree.files.file_limits import PARALLEL
+from whippletree.files.mjcf_options import word
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralModel
 from whippletree.files.poses import from_quaternion, with_axis
 from whippletree.files.start_gaps import poses_at
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_equalities", "tendon_ratios"]
 
-_CONNECT, _WELD, _JOINT, _TENDON = range(4)
-_SITE = 6
-"""MuJoCo's number for a site."""
+_TORQUE_SCALE = 10
+"""Where the weight of a weld's rotation is among its data."""
 
 
 class _Connect(NamedTuple):
@@ -39,19 +39,24 @@ def add_equalities(mj: mujoco.MjModel, model: NeutralModel, bodies: Sequence[str
     connects: list[_Connect] = []
     for k in range(mj.neq):
         name = mj.equality(k).name or f"equality {k}"
-        kind = int(mj.eq_type[k])
+        kind = word("Eq", mj.eq_type[k])
         if not mj.eq_active0[k]:
             model.remarks.add("kept aside", f'equality "{name}", which is not active at the start')
             continue
-        if kind == _CONNECT:
+        if kind == "CONNECT":
             sides = _sides(mj, k, bodies)
             connects.append(_Connect(name, (sides[0][0], sides[1][0]), tuple(_point(pose) for _, pose in sides)))  # type: ignore[arg-type]
-        elif kind == _WELD:
+        elif kind == "WELD":
             (one, on_one), (other, on_other) = _sides(mj, k, bodies)
             label = _free_name(model, name)
-            model.joints[label] = NeutralJoint(label, Fixed(), one, other, on_one, on_other, closes=True)
-        elif kind in (_JOINT, _TENDON):
-            model.couplings.append(_coupling(mj, k, name, joints))
+            held = Fixed() if mj.eq_data[k][_TORQUE_SCALE] else Spherical()  # a weld that leaves rotations free
+            model.joints[label] = NeutralJoint(label, held, one, other, on_one, on_other, closes=True)
+        elif kind in ("JOINT", "TENDON"):
+            coupling = _coupling(mj, k, name, joints)
+            if coupling is None:
+                model.remarks.add("not understood", f'equality "{name}" of tendons that run through space')
+                continue
+            model.couplings.append(coupling)
         else:
             model.remarks.add("not understood", f'equality "{name}" of a kind that holds no rigid bodies')
             continue
@@ -63,10 +68,10 @@ def add_equalities(mj: mujoco.MjModel, model: NeutralModel, bodies: Sequence[str
 def _sides(mj: mujoco.MjModel, k: int, bodies: Sequence[str]) -> list[tuple[str, Placement]]:
     """Return the two bodies of a connect or weld, and the frames on them that coincide."""
     ids, data = (int(mj.eq_obj1id[k]), int(mj.eq_obj2id[k])), mj.eq_data[k]
-    if int(mj.eq_objtype[k]) == _SITE:
+    if word("Obj", mj.eq_objtype[k]) == "SITE":
         return [(bodies[mj.site_bodyid[i]], from_quaternion(mj.site_quat[i], mj.site_pos[i])) for i in ids]
     first, second = bodies[max(ids[0], 0)], bodies[max(ids[1], 0)]
-    if int(mj.eq_type[k]) == _CONNECT:
+    if word("Eq", mj.eq_type[k]) == "CONNECT":
         return [(first, Placement(point=_three(data[0:3]))), (second, Placement(point=_three(data[3:6])))]
     return [(first, from_quaternion(data[6:10], data[3:6])), (second, Placement(point=_three(data[0:3])))]
 
@@ -171,17 +176,22 @@ def tendon_ratios(mj: mujoco.MjModel, k: int, joints: Sequence[str]) -> dict[tup
     first, count = int(mj.tendon_adr[k]), int(mj.tendon_num[k])
     ratios: dict[tuple[str, int], float] = {}
     for w in range(first, first + count):
-        if int(mj.wrap_type[w]) != 1:  # mjWRAP_JOINT
+        if word("Wrap", mj.wrap_type[w]) != "JOINT":
             return None
         ratios[joints[int(mj.wrap_objid[w])], 0] = float(mj.wrap_prm[w])
     return ratios
 
 
-def _coupling(mj: mujoco.MjModel, k: int, name: str, joints: Sequence[str]) -> NeutralCoupling:
-    """Return a joint or tendon equality: first - its reference = polynomial of (second - its reference)."""
+def _coupling(mj: mujoco.MjModel, k: int, name: str, joints: Sequence[str]) -> NeutralCoupling | None:
+    """Return a joint or tendon equality: first - its reference = polynomial of (second - its reference).
+
+    It is None for tendons that run through space.
+    """
     ids, data = (int(mj.eq_obj1id[k]), int(mj.eq_obj2id[k])), mj.eq_data[k]
-    terms = [_length(mj, int(mj.eq_type[k]), i, joints) for i in ids if i >= 0]
-    (first, reference), *rest = terms
+    terms = [_length(mj, word("Eq", mj.eq_type[k]), i, joints) for i in ids if i >= 0]
+    if None in terms:
+        return None
+    (first, reference), *rest = [term for term in terms if term is not None]
     if not rest:
         return NeutralCoupling(name, first, reference + float(data[0]))
     second, other = rest[0]
@@ -189,11 +199,11 @@ def _coupling(mj: mujoco.MjModel, k: int, name: str, joints: Sequence[str]) -> N
     return NeutralCoupling(name, first, reference, [float(c) for c in powers.coef], second)
 
 
-def _length(mj: mujoco.MjModel, kind: int, i: int, joints: Sequence[str]) -> tuple[dict[tuple[str, int], float], float]:
+def _length(
+    mj: mujoco.MjModel, kind: str, i: int, joints: Sequence[str]
+) -> tuple[dict[tuple[str, int], float], float] | None:
     """Return a joint's coordinate or a tendon's length as a sum of coordinates, and its value where the file starts."""
-    if kind == _JOINT:
+    if kind == "JOINT":
         return {(joints[i], 0): 1.0}, float(mj.qpos0[mj.jnt_qposadr[i]])
     ratios = tendon_ratios(mj, i, joints)
-    if ratios is None:
-        raise ValueError("an equality of tendons that run through space")
-    return ratios, float(mj.tendon_length0[i])
+    return None if ratios is None else (ratios, float(mj.tendon_length0[i]))

@@ -15,6 +15,7 @@ from whippletree.elements.joints import Fixed, Free, Joint, Prismatic, Revolute,
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.mjcf_actuators import add_actuators
 from whippletree.files.mjcf_equalities import add_equalities
+from whippletree.files.mjcf_options import any_nonzero, carry_out_options, word
 from whippletree.files.mjcf_source import compiled
 from whippletree.files.neutral_model import WORLD, NeutralFrame, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import about_axis, from_quaternion, with_axis
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_mjcf"]
 
-_KINDS: tuple[type[Joint], ...] = (Free, Spherical, Prismatic, Revolute)
-"""The joints by MuJoCo's numbers."""
-
-_SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
+_KINDS: dict[str, type[Joint]] = {"FREE": Free, "BALL": Spherical, "SLIDE": Prismatic, "HINGE": Revolute}
+_SHAPES = ("sphere", "capsule", "cylinder", "box", "mesh")
 
 
 def read_mjcf(root: XmlElement, around: Surroundings, data: bytes, keyframe: str | int | None = None) -> NeutralModel:
@@ -70,9 +69,8 @@ class _MjcfReading:
     def model(self) -> NeutralModel:
         """Return the whole model."""
         mj, m = self._mj, self._m
+        carry_out_options(mj, m.remarks)
         m.gravity = tuple(float(g) for g in mj.opt.gravity)  # type: ignore[assignment]
-        if mj.opt.disableflags & 64:  # mjDSBL_GRAVITY
-            m.gravity = (0.0, 0.0, 0.0)
         used: set[str] = set()
         for k in range(1, mj.nbody):
             self._bodies.append(_own_name(mj.body(k).name, f"body {k}", used))
@@ -133,7 +131,7 @@ class _MjcfReading:
 
     def _joint(self, j: int, parent: str, child: str, at: Placement) -> None:
         mj, name = self._mj, self._joints[j]
-        kind = _KINDS[int(mj.jnt_type[j])]
+        kind = _KINDS[word("Joint", mj.jnt_type[j])]
         address, dof = int(mj.jnt_qposadr[j]), int(mj.jnt_dofadr[j])
         x, y, z = map(float, mj.jnt_pos[j])
         spot = Placement(point=(x, y, z))
@@ -157,7 +155,7 @@ class _MjcfReading:
         self._range(j, use)
         if use.friction:
             self._m.remarks.add("changed", "dry friction of joints (frictionloss) is smooth near rest")
-        if _any(mj, "dof_dampingpoly", dof) or _any(mj, "jnt_stiffnesspoly", j):
+        if any_nonzero(mj, "dof_dampingpoly", dof) or any_nonzero(mj, "jnt_stiffnesspoly", j):
             self._m.remarks.add("not understood", f'what is not linear in stiffness and damping of joint "{name}"')
         self._m.joints[name] = use
 
@@ -178,6 +176,8 @@ class _MjcfReading:
     def _range(self, j: int, use: NeutralJoint) -> None:
         mj = self._mj
         effort = float(mj.jnt_actfrcrange[j][1]) if mj.jnt_actfrclimited[j] else None
+        if effort is not None:
+            self._m.remarks.add("kept aside", f'actuatorfrcrange of joint "{use.name}", which nothing enforces')
         if mj.jnt_limited[j] and use.joint.nv == 1:
             lower, upper = map(float, mj.jnt_range[j])
             use.range = JointRange(lower, upper, None, effort)
@@ -192,10 +192,10 @@ class _MjcfReading:
     def _looks(self, k: int) -> list[Shape]:
         mj, found = self._mj, []
         for g in range(int(mj.body_geomadr[k]), int(mj.body_geomadr[k]) + int(mj.body_geomnum[k])):
-            kind = _SHAPES.get(int(mj.geom_type[g]))
+            kind = word("Geom", mj.geom_type[g]).lower()
             if kind == "mesh":
                 found += self._mesh(g)
-            if kind in (None, "mesh"):
+            if kind == "mesh" or kind not in _SHAPES:
                 continue
             size = [float(x) for x in mj.geom_size[g]]
             sizes = {"sphere": size[:1], "box": [2 * x for x in size]}.get(kind, [size[0], 2 * size[1]])
@@ -234,12 +234,6 @@ class _MjcfReading:
             add("kept aside", f"keyframe {name}: the start is the file's own unless keyframe= names it")
         if mj.nmocap:
             add("changed", "a mocap body is fixed to the ground")
-
-
-def _any(mj: mujoco.MjModel, name: str, k: int) -> bool:
-    """Tell whether an array that not all versions of MuJoCo have is there and not zero."""
-    array = getattr(mj, name, None)
-    return array is not None and bool(np.any(array[k]))
 
 
 def _own_name(name: str, default: str, used: set[str]) -> str:

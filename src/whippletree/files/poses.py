@@ -106,11 +106,12 @@ def rpy_of(R: Rotation3) -> tuple[float, float, float]:
     >>> [round(angle, 12) for angle in rpy_of(from_rpy(rpy=(0.1, 0.2, 0.3)).rotation)]
     [0.1, 0.2, 0.3]
     """
-    level = math.hypot(R[0][0], R[1][0])
-    pitch = math.atan2(-R[2][0], level)
-    if level < 1e-12:  # roll and yaw are about the same axis
-        return math.atan2(-R[1][2], R[1][1]), pitch, 0.0
-    return math.atan2(R[2][1], R[2][2]), pitch, math.atan2(R[1][0], R[0][0])
+    yaw = math.atan2(R[1][0], R[0][0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    # what is left after the yaw is taken back: near 90 degrees of pitch it tells the roll that belongs to this yaw
+    ahead = c * R[0][0] + s * R[1][0]
+    across = [c * R[1][k] - s * R[0][k] for k in range(3)]
+    return math.atan2(-across[2], across[1]), math.atan2(-R[2][0], ahead), yaw
 
 
 def with_axis(axis: Sequence[float]) -> Placement:
