@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 import xarray as xr
@@ -336,3 +337,15 @@ def test_a_full_disk_costs_neither_the_process_nor_the_old_file(tmp_path: Path) 
     done = subprocess.run(given, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout.strip()) == (0, "survived"), done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_a_run_whose_model_cannot_be_written_says_so(tmp_path: Path) -> None:
+    m = wt.Mechanism("stairs")
+    m.revolute("A", m.ground, m.body("rod", wt.rod(1.0, mass=1.0)), axis="y")
+    m.actuator("motor", "A", effort=ca.ceil(m.time))
+    system = m.build()
+    run = Trajectory(system, [0.0, 1.0], [[0.1], [0.2]], [[0.0], [0.0]])
+    with pytest.warns(UserWarning, match=r"saved without its model.*CasADi's ceil.*system="):
+        run.save(tmp_path / "run.nc")
+    assert Trajectory.load(tmp_path / "run.nc").system is None
+    assert len(Trajectory.load(tmp_path / "run.nc", system).forces()["motor"].efforts) == 2

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -176,3 +179,71 @@ def test_nothing_is_left_when_it_is_closed() -> None:
         ask(live)
     live.close()  # once more does no harm
     assert "(closed)" in repr(live)
+
+
+@pytest.mark.parametrize("ending", ["pass", "raise RuntimeError('as it happens')", "import sys; sys.exit(3)"])
+def test_a_program_that_does_not_close_it_ends(ending: str) -> None:
+    program = (
+        "import http.client, urllib.parse\n"
+        "from whippletree.system.example_systems import four_bar\n"
+        "live = four_bar().view(opened=False)\n"
+        "address = urllib.parse.urlsplit(live.url)\n"
+        "page = http.client.HTTPConnection('127.0.0.1', address.port, timeout=30)\n"
+        "page.request('GET', address.path + 'state?after=1')\n"  # which waits for an answer
+        "print('shown', flush=True)\n"
+        f"{ending}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "shown\n"
+    assert done.returncode == (0 if ending == "pass" else 3 if "exit" in ending else 1)
+    assert "raise" in ending or not done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1e308", "1" + "0" * 400, "9" * 3000, "1e-320", "1e400", "true", "null"])
+def test_every_number_gets_an_answer(value: str, capfd: pytest.CaptureFixture[str]) -> None:
+    m = wt.Mechanism("arm")
+    length = m.parameter("length", 2.0)
+    m.prismatic("A", m.ground, m.body("upper", mass=1.0), axis="y")
+    m.revolute("B", "upper", m.body("lower", mass=1.0), at=(length * length, 0, 0), axis="y")
+    with m.build().view(opened=False) as live:
+        path = urlsplit(live.url).path
+        for group, name in (("joint", "A.displacement"), ("joint", "B.angle"), ("parameter", "length")):
+            text = f'{{"group": "{group}", "name": "{name}", "value": {value}}}'
+            status, words = ask(live, "POST", path + "change", text)
+            assert status in (200, 400, 409) and (words or status == 200)
+            status, words = ask(live, path=path + "state?after=0")
+            assert status == 200 and np.isfinite(json.loads(words)["poses"]).all()
+    assert capfd.readouterr().err == ""
+
+
+def raw(live: LiveView, request: bytes) -> bytes:
+    """What is answered to some bytes."""
+    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port), timeout=30) as line:
+        line.sendall(request)
+        line.shutdown(socket.SHUT_WR)
+        found = b""
+        while part := line.recv(65536):
+            found += part
+    return found
+
+
+def test_malformed_requests_get_an_answer_and_no_traceback(live: LiveView, capfd: pytest.CaptureFixture[str]) -> None:
+    path, port = urlsplit(live.url).path.encode(), urlsplit(live.url).port
+    host, rng = b"Host: 127.0.0.1:%d\r\n" % port, np.random.default_rng(5)
+    hosts, paths = (b"[", b"[::1", b"\xff", b"", b"a" * 900), (b"//[", b"http://[x/", b"/\xff\xfe/", b"*", b"//[v1.x]")
+    after = [path + b"state?after=" + odd for odd in (b"9" * 5000, b"-1", b"%ff", b"&;=")]
+    requests = [b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (path, odd) for odd in hosts]
+    requests += [b"GET %s HTTP/1.1\r\n%s\r\n" % (odd, host) for odd in (*paths, *after)]
+    answers = {request: raw(live, request) for request in requests}
+    assert all(answer.startswith(b"HTTP/1.") for answer in answers.values()), answers
+    (odd,) = (answer for request, answer in answers.items() if b"http://[x/" in request)
+    assert b"400" in odd.splitlines()[0] and b"cannot be answered: Invalid IPv6 URL" in odd
+    good = b"POST %schange HTTP/1.1\r\n%sContent-Type: application/json\r\nContent-Length: 50\r\n\r\n" % (path, host)
+    good += b'{"group": "joint", "name": "A.angle", "value": 1.1}'
+    for _ in range(60):  # some bytes changed, anywhere
+        spoilt = bytearray(good)
+        for place in rng.integers(len(good), size=rng.integers(1, 6)):
+            spoilt[place] = rng.integers(256)
+        raw(live, bytes(spoilt))
+    assert ask(live)[0] == 200
+    assert capfd.readouterr().err == ""

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from whippletree.analysis.family import Curves
 from whippletree.analysis.flow import Flow
-from whippletree.errors import WhippletreeError
+from whippletree.errors import ResultError, WhippletreeError
+from whippletree.foundation.whole_files import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["plot_curves", "plot_speed_up", "save_plots"]
 
@@ -50,7 +52,10 @@ def save_plots(folder: Path, *, times: bool = False) -> list[Path]:
         raise WhippletreeError("plots need matplotlib: pip install whippletree[plot]") from None
     from whippletree.analysis.papers import break_even_curves, speed_up_curves
 
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultError(f"the folder {folder} cannot be made: {error.strerror}") from None
     written = []
     for measure in ("unfolded", "operations", "seconds") if times else ("unfolded", "operations"):
         figure, grid = plt.subplots(2, 3, figsize=(13, 7), layout="constrained")
@@ -59,7 +64,7 @@ def save_plots(folder: Path, *, times: bool = False) -> list[Path]:
         for curves, axes in zip(found, grid.ravel(), strict=False):
             plot_curves(curves, axes, "seconds" if measure == "seconds" else "operations")
         written.append(folder / f"break_even_{measure}.png")
-        figure.savefig(written[-1])
+        _write(figure, written[-1])
         plt.close(figure)
     flows = list(speed_up_curves())
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
@@ -70,6 +75,14 @@ def save_plots(folder: Path, *, times: bool = False) -> list[Path]:
     _legend_below(left)
     plot_speed_up(flows[-1][1], right)
     written.append(folder / "speed_up.png")
-    figure.savefig(written[-1])
+    _write(figure, written[-1])
     plt.close(figure)
     return written
+
+
+def _write(figure: Figure, place: Path) -> None:
+    """Write a figure as a picture, whole or not at all."""
+    try:
+        replace_file(place, lambda file: figure.savefig(file, format="png"))
+    except OSError as error:
+        raise ResultError(f"{place} could not be written ({error.strerror})") from None

@@ -10,8 +10,8 @@ import numpy as np
 from whippletree.cli.reading import add_model, read_model
 from whippletree.cli.said import in_the_name_of
 from whippletree.errors import FileError
+from whippletree.foundation.output_paths import same_place
 from whippletree.model.io import Model
-from whippletree.model.io.output_paths import same_place
 from whippletree.results.output_files import new_file
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from whippletree.errors import FileError
 from whippletree.files import read
-from whippletree.model.io.output_paths import same_place
+from whippletree.foundation.output_paths import same_place
 from whippletree.results import Trajectory
 from whippletree.results.output_files import new_file
 

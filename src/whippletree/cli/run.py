@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from whippletree.cli.reading import add_model, read_model
 from whippletree.cli.said import in_one_line, in_the_name_of
 from whippletree.errors import FileError, ResultError, SimulationError, WhippletreeError
+from whippletree.foundation.output_paths import same_place
 from whippletree.model.io import Model
-from whippletree.model.io.output_paths import same_place
 from whippletree.results.output_files import new_file
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whippletree.cli.reading import add_choices, read_model
 from whippletree.cli.said import in_the_name_of
 from whippletree.errors import FileError
-from whippletree.model.io.output_paths import same_place
+from whippletree.foundation.output_paths import same_place
 from whippletree.results import Trajectory
 from whippletree.results.output_files import new_file
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from whippletree.errors import FileError
+from whippletree.foundation.output_paths import checked_path
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.io import read_text, write_file
 from whippletree.model.io.model_file import Model
-from whippletree.model.io.output_paths import checked_path
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.scalars import shown
 

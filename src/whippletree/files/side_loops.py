@@ -11,8 +11,8 @@ from whippletree.files.file_limits import LARGEST_FILE
 from whippletree.files.neutral_model import NeutralJoint, NeutralModel
 from whippletree.files.urdf_reader import read_urdf
 from whippletree.files.xml_source import XmlElement, parse_xml
+from whippletree.foundation.output_paths import checked_path
 from whippletree.model.io.nodes import Leaf, ListNode, MapNode, Node, Source, read_tree, words_for
-from whippletree.model.io.output_paths import checked_path
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 
 from whippletree.errors import FileError, ModelError
 from whippletree.foundation.arrays import Array
+from whippletree.foundation.output_paths import checked_path, obstacle
+from whippletree.foundation.whole_files import replace_file
 from whippletree.spatial.scalars import number, shown
 
 __all__ = ["Array", "choice", "count", "file_text", "points", "positive", "write_text"]
@@ -85,9 +87,12 @@ def file_text(path: str | os.PathLike[str]) -> str:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file of text; what is no path, or cannot be written, is a FileError that says so."""
+    """Write a file of text, whole or not at all; what is no path, or cannot be written, is a FileError that says so."""
     with _told_of(path):
-        Path(os.fspath(path)).write_text(text, encoding="utf-8")
+        named = checked_path(path)
+        if obstacle(named):
+            raise FileError(f"{named}: this is {obstacle(named)}, which a file must not take the place of")
+        replace_file(named, lambda file: file.write(text.encode("utf-8")))
 
 
 @contextmanager

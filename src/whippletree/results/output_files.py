@@ -1,16 +1,15 @@
-"""Files that are written whole or not at all."""
+"""Paths of files of results, and errors of writing them in words."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from whippletree.errors import ResultError, StateError
-from whippletree.model.io.output_paths import LONGEST_PATH, obstacle
+from whippletree.foundation.output_paths import LONGEST_PATH, obstacle
+from whippletree.foundation.whole_files import replace_file
 from whippletree.spatial.scalars import shown
 
 __all__ = ["as_path", "existing_file", "new_file", "write_whole"]
@@ -63,9 +62,7 @@ def new_file(path: object) -> Path:
 
 
 def write_whole(path: object, write: Callable[[BinaryIO], None], *, private: bool = False) -> Path:
-    """Write a file beside its place, then move it there: what was there stays until the new one is complete.
-
-    A `private` one is for its owner only.
+    """Write a file of results, whole or not at all (see `replace_file`); a `private` one is for its owner only.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -75,23 +72,7 @@ def write_whole(path: object, write: Callable[[BinaryIO], None], *, private: boo
     """
     named = new_file(path)
     try:
-        place = named.resolve()  # what a link points to is replaced, not the link
-        beside = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
-        with beside.open("xb") as file:
-            try:
-                if private:
-                    os.fchmod(file.fileno(), 0o600)
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-                file.close()
-                os.replace(beside, place)  # noqa: PTH105 - tests of interrupted writing stand in for it
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    file.close()
-                with contextlib.suppress(OSError):
-                    beside.unlink()
-                raise
+        replace_file(named, write, private=private)
     except (OSError, ValueError, RuntimeError) as error:
         if isinstance(error, ResultError | StateError):
             raise

@@ -20,7 +20,7 @@ _EXACT = 1e-300
 
 
 def model_text(system: System) -> str:
-    """Return a model file of a system, or nothing if its mechanism cannot be one.
+    """Return a model file of a system; warn and return nothing if its mechanism cannot be one.
 
     >>> from whippletree.system.example_systems import pendulum
     >>> print(*model_text(pendulum()).splitlines()[-3:], sep="\\n")
@@ -36,7 +36,12 @@ def model_text(system: System) -> str:
     try:
         given = {name: value for name, value in start.items() if value}
         return write_text(Model(Mechanism.of(system.description), start=given))
-    except FileError:
+    except FileError as error:
+        warn(
+            f"the run is saved without its model, which cannot be written as a file ({error}): keep the program that "
+            "describes it, and load the run with system=",
+            UserWarning,
+        )
         return ""
 
 

@@ -466,7 +466,8 @@ class Trajectory:
     def save(self, path: object) -> None:
         """Write the run as NetCDF, whole or not at all; `load` reads it again, bit for bit.
 
-        The file holds states, labels and the certificate, and the model as the text of a model file, if it can be one.
+        The file holds states, labels and the certificate, and the model as the text of a model file; a warning says why
+        if the model cannot be one.
         """
         from whippletree.results.tables import save
 

@@ -7,11 +7,13 @@ and numbers; nothing else is read, and nothing is executed.
 
 from __future__ import annotations
 
+import atexit
 import json
 import secrets
 import sys
 import threading
 import webbrowser
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -23,7 +25,7 @@ import numpy as np
 from whippletree.errors import StateError, WhippletreeError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
-from whippletree.spatial.scalars import truth
+from whippletree.spatial.scalars import number, shown, truth
 from whippletree.system import System
 from whippletree.viewer.html_page import page
 from whippletree.viewer.scene import Scene
@@ -95,8 +97,10 @@ class LiveView:
         self._token = secrets.token_urlsafe(24)
         handler = type("_PageHandler", (_Handler,), {"live": self})
         self._server = _PageServer((_ADDRESS, 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1})
+        serve = self._server.serve_forever
+        self._thread = threading.Thread(target=serve, kwargs={"poll_interval": 0.1}, daemon=True)
         self._thread.start()
+        atexit.register(self.close)  # a program that ends without it does end
 
     def __enter__(self) -> Self:
         return self
@@ -118,11 +122,9 @@ class LiveView:
 
     def change(self, group: str, name: str, value: float) -> None:
         """Set a "joint" coordinate or a "parameter" as its slider does; loops are closed again, on their branch."""
-        slider = self._sliders.get((group, name))
-        if slider is None:
-            raise StateError(f"there is no slider for the {group} {name}")
-        if not np.isfinite(value):
-            raise StateError(f"{slider.label} must be a finite number")
+        if not (isinstance(group, str) and isinstance(name, str) and (group, name) in self._sliders):
+            raise StateError(f"there is no slider for the {shown(group)} {shown(name)}")
+        value = number(value, name)
         with self._changed:
             q, parameters, hold = self.q.copy(), dict(self.parameters), None
             if group == "parameter":
@@ -140,6 +142,7 @@ class LiveView:
                 return
             self._open = False
             self._changed.notify_all()
+        atexit.unregister(self.close)
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -174,6 +177,10 @@ class LiveView:
         return float(self.q[self.system.q_slice(joint)][index])
 
     def _set(self, q: Array, parameters: dict[str, float]) -> None:
+        with np.errstate(all="ignore"):
+            track = track_of(self.system, np.zeros(1), np.array(q)[None], self._given(parameters))
+        if not all(np.isfinite(part).all() for part in (track.positions, track.quaternions, track.amplitudes)):
+            raise StateError("with these numbers, bodies have no place: they are too large, or too small")
         with self._changed:
             self.q, self.parameters, self._number = np.array(q), parameters, self._number + 1
             self._changed.notify_all()
@@ -185,7 +192,22 @@ class LiveView:
 class _PageServer(ThreadingHTTPServer):
     """A server whose threads have ended when it is closed."""
 
-    daemon_threads, block_on_close = False, True
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._answering: list[threading.Thread] = []
+
+    def process_request(self, request: Any, client_address: object) -> None:
+        """Answer in a thread that keeps no program from ending."""
+        given = (request, client_address)
+        thread = threading.Thread(target=self.process_request_thread, args=given, daemon=True)
+        self._answering = [*(one for one in self._answering if one.is_alive()), thread]
+        thread.start()
+
+    def server_close(self) -> None:
+        """Take no more requests, and wait for the answers that are under way."""
+        super().server_close()
+        for thread in self._answering:
+            thread.join()
 
     def handle_error(self, request: Any, client_address: object) -> None:
         """Say nothing of a page that has gone away meanwhile."""
@@ -200,6 +222,21 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _IDLE
 
     def do_GET(self) -> None:
+        self._answered(self._shown)
+
+    def do_POST(self) -> None:
+        self._answered(self._changed)
+
+    def _answered(self, answer: Callable[[], None]) -> None:
+        """Give an answer; to a request that leads to an error, one in words."""
+        try:
+            answer()
+        except OSError:
+            raise
+        except Exception as error:  # whatever a request makes the libraries raise
+            self._answer(HTTPStatus.BAD_REQUEST, f"the request cannot be answered: {shown(str(error))[1:-1]}")
+
+    def _shown(self) -> None:
         address = urlsplit(self.path)
         what = self._asked(address.path)
         if what == "":
@@ -214,7 +251,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(HTTPStatus.NOT_FOUND, "there is nothing here")
 
-    def do_POST(self) -> None:
+    def _changed(self) -> None:
         if self._asked(urlsplit(self.path).path) != "change":
             return self._answer(HTTPStatus.NOT_FOUND, "there is nothing here")
         size = self.headers.get("Content-Length", "")
@@ -224,8 +261,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             given = json.loads(self.rfile.read(int(size)))
             group, name, value = str(given["group"]), str(given["name"]), float(given["value"])
-        except (ValueError, TypeError, KeyError, RecursionError):
-            return self._answer(HTTPStatus.BAD_REQUEST, "a change has a group, a name and a value")
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            return self._answer(HTTPStatus.BAD_REQUEST, "a change has a group, a name and a value, a finite number")
         try:
             self.live.change(group, name, value)
         except WhippletreeError as error:
@@ -242,7 +279,7 @@ class _Handler(BaseHTTPRequestHandler):
         return what if slash and mine else None
 
     def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain; charset=utf-8") -> None:
-        data = text.encode("utf-8")
+        data = text.encode("utf-8", "replace")
         self.send_response(status)
         headers = {
             "Content-Type": kind,

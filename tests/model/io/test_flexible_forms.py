@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -161,22 +163,43 @@ def test_what_is_written_is_read_back(tmp_path) -> None:
     assert again.mechanism.describe() == m.describe()
     assert dict(again.start) == dict(model.start)
     files = sorted(path.name for path in tmp_path.iterdir())
-    assert files == ["arm.frame.npz", "arm.long-1.npz", "arm.long-2.npz", "arm.upper.npz", "arm.yaml"]
+    archives = [f"arm.{body}.{CONTENT}.npz" for body in ("frame", "long-1", "long-2", "upper")]
+    assert [re.sub(r"\.[0-9a-f]{12}\.", f".{CONTENT}.", name) for name in files] == [*archives, "arm.yaml"]
+
+
+def test_archives_of_earlier_versions_go_when_no_model_names_them(tmp_path) -> None:
+    def written(radius: float) -> set[str]:
+        m = wt.Mechanism("m")
+        m.body("link", wt.beam(length=1.0, section=wt.circle(radius=radius), material=wt.steel, modes=2, elements=2))
+        wt.write(m, tmp_path / "model.yaml")
+        assert wt.read(tmp_path / "model.yaml").mechanism.describe() == m.describe()
+        return {path.name for path in tmp_path.glob("*.npz")}
+
+    first = written(0.01)
+    assert written(0.01) == first and len(first) == 1
+    second = written(0.02)
+    assert len(second) == 1 and second != first
+    (tmp_path / "copy.yaml").write_bytes((tmp_path / "model.yaml").read_bytes())
+    assert second < written(0.03)  # a copy names it still
+
+
+CONTENT = "0123456789ab"
 
 
 def stored_body(tmp_path, **changes) -> None:
     m = wt.Mechanism("m")
     m.body("link", wt.beam(length=1.0, section=wt.circle(radius=0.01), material=wt.steel, modes=2, elements=2))
     wt.write(m, tmp_path / "model.yaml")
-    with np.load(tmp_path / "model.link.npz") as stored:
+    (archive,) = tmp_path.glob("model.link.*.npz")
+    with np.load(archive) as stored:
         arrays = {**stored, **changes}
     kept = {name: array for name, array in arrays.items() if array is not None}
-    np.savez(tmp_path / "model.link.npz", **kept)
+    np.savez(archive, **kept)
     wt.read(tmp_path / "model.yaml")
 
 
 BAD_ARRAYS = [
-    ({"body/y1": None}, 'model.link.npz: the array "body/y1" is missing'),
+    ({"body/y1": None}, '.npz: the array "body/y1" is missing'),
     ({"body/y1": np.ones((3, 2))}, 'the array "body/y1" must have the shape (18, 2)'),
     ({"body/stiffness": np.diag([np.nan, 1.0])}, '"body/stiffness" has entries that are not finite'),
     ({"body/stiffness": np.diag([-1.0, 1.0])}, "stiffness is indefinite"),

@@ -6,6 +6,7 @@ Files beside a model are in its folder or below it. They run nothing, and what t
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -122,6 +123,15 @@ def archived(body: FlexibleBody) -> bytes:
     file = io.BytesIO()
     np.savez_compressed(file, **stored_arrays(body))  # type: ignore[arg-type]
     return file.getvalue()
+
+
+def content_name(data: bytes) -> str:
+    """Return the part of an archive's name that tells its content: a file of that name never holds anything else.
+
+    >>> content_name(b"abc")
+    'ba7816bf8f01'
+    """
+    return hashlib.sha256(data).hexdigest()[:12]
 
 
 FLEXIBLE: dict[str, Callable[[FileContext, Node, Path | None], FlexibleBody | BodyChain]] = {

@@ -11,8 +11,8 @@ import numpy as np
 
 from whippletree.elements.bodies import Shape
 from whippletree.errors import FileError
+from whippletree.foundation.output_paths import same_place
 from whippletree.foundation.user_frames import user_facing
-from whippletree.model.io.output_paths import same_place
 from whippletree.model.io.reading_report import ReadingReport
 from whippletree.model.mechanism import Mechanism
 

@@ -15,12 +15,12 @@ from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.drivers import Spline
 from whippletree.errors import FileError, ModelError
+from whippletree.foundation.output_paths import checked_path
 from whippletree.model.io import values
 from whippletree.model.io.flexible_forms import FLEXIBLE, flexible_body
 from whippletree.model.io.forms import RUN, SHAPES, SPLINE, START, arguments, declare, forms_of
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
-from whippletree.model.io.output_paths import checked_path
 from whippletree.model.io.scopes import Names, UnfitError
 from whippletree.model.io.values import FileContext, FileValue, Reader
 from whippletree.model.mechanism import Mechanism

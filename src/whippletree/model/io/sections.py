@@ -33,7 +33,7 @@ from whippletree.elements.joints.angles import ThreeAngles
 from whippletree.errors import FileError, ModelError
 from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
-from whippletree.model.io.flexible_forms import archived
+from whippletree.model.io.flexible_forms import archived, content_name
 from whippletree.model.io.forms import BUILT_IN, JOINTS
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.reader import FORMAT
@@ -63,7 +63,7 @@ class Sections:
 
     def __init__(self, description: Description, stem: str = "") -> None:
         self._d, self._stem = description, stem
-        self.beside: dict[str, FlexibleBody] = {}  # flexible bodies by the names of their files beside the model
+        self.beside: dict[str, bytes] = {}  # archives of flexible bodies by the names of their files beside the model
         self._definitions = Definitions(parameter.name for parameter in description.parameters)
         self._places = [
             *((body.name, (body.name, Placement.identity())) for body in description.bodies),
@@ -156,16 +156,15 @@ class Sections:
                 f'body "{name}" is a {type(kind).__name__}, a body with own coordinates of a type that files do not '
                 "hold: keep its description in Python"
             )
+        data = archived(kind)
         if not self._stem:
-            return {"archive": base64.b64encode(archived(kind)).decode("ascii")}
+            return {"archive": base64.b64encode(data).decode("ascii")}
         for file, other in self.beside.items():
-            if other == kind:
+            if other == data:
                 return file
         own = f"{self._stem}.{re.sub('[^0-9A-Za-z_-]+', '-', name) or 'body'}"
-        file, k = f"{own}.npz", 1
-        while file in self.beside:
-            file, k = f"{own}-{k}.npz", k + 1
-        self.beside[file] = kind
+        file = f"{own}.{content_name(data)}.npz"
+        self.beside[file] = data
         return file
 
     def _drawn(self, shape: Shape) -> Section:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import io
 import os
 import re
-import secrets
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from whippletree.errors import FileError
+from whippletree.errors import FileError, WhippletreeError
+from whippletree.foundation.output_paths import checked_path, obstacle
+from whippletree.foundation.whole_files import replace_file
 from whippletree.model.description import Description
-from whippletree.model.io.flexible_forms import archived
+from whippletree.model.io.flexible_forms import content_name
 from whippletree.model.io.model_file import Model
-from whippletree.model.io.output_paths import checked_path, obstacle
 from whippletree.model.io.reader import from_file, from_text
 from whippletree.model.io.sections import Sections
 from whippletree.model.mechanism import Mechanism
@@ -35,34 +36,35 @@ def to_file(model: Model | Mechanism, path: str | os.PathLike[str], text: str | 
         raise FileError(
             f"{path!s}: the file cannot be written: this is {what}, which a file must not take the place of"
         )
-    if text is not None:
-        files = {named: text.encode()}
-    else:
-        whole, beside = _written(model, named.stem)
-        files = {named.resolve().with_name(name): data for name, data in beside.items()} | {named: whole.encode()}
-        for place in files:
-            if place != named and obstacle(place):
-                raise FileError(f"{place!s}: the file cannot be written: this is {obstacle(place)}")
     try:
-        _write_all(files)
+        whole, beside = (text, {}) if text is not None else _written(model, named.stem)
+        archives = {named.resolve().with_name(name): data for name, data in beside.items()}
+        for place in filter(obstacle, archives):
+            raise FileError(f"{place!s}: the file cannot be written: this is {obstacle(place)}")
+        for place, data in archives.items():  # these first: the model that is there does not name them
+            replace_file(place, partial(_put, data))
+        replace_file(named, partial(_put, whole.encode()))
+        _remove_superseded(named.resolve(), beside)
+    except WhippletreeError:
+        raise
     except (OSError, ValueError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or error
         raise FileError(f"{path!s}: the file cannot be written: {why}") from None
 
 
-def _write_all(files: Mapping[Path, bytes]) -> None:
-    """Write files under other names first; none takes its place before all are there."""
-    waiting: dict[Path, Path] = {}
-    try:
-        for path, data in files.items():
-            place = path.resolve()
-            waiting[place] = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
-            waiting[place].write_bytes(data)
-        for place, beside in waiting.items():
-            beside.replace(place)
-    finally:
-        for beside in waiting.values():
-            beside.unlink(missing_ok=True)
+def _put(data: bytes, file: BinaryIO) -> None:
+    file.write(data)
+
+
+def _remove_superseded(model: Path, beside: Mapping[str, bytes]) -> None:
+    """Remove archives of the model's earlier versions, which no model file in the folder names any more."""
+    form = re.compile(re.escape(model.stem) + r"\.[0-9A-Za-z_-]+\.([0-9a-f]{12})\.npz")
+    matched = ((place, form.fullmatch(place.name)) for place in model.parent.glob("*.npz") if place.name not in beside)
+    old = [(place, found[1]) for place, found in matched if found]
+    named = [file.read_bytes() for file in model.parent.iterdir() if file.suffix in (".yaml", ".yml")] if old else []
+    for place, digest in old:
+        if not any(place.name.encode() in text for text in named) and content_name(place.read_bytes()) == digest:
+            place.unlink(missing_ok=True)
 
 
 def to_text(model: Model | Mechanism) -> str:
@@ -83,9 +85,8 @@ def _written(model: Model | Mechanism, stem: str) -> tuple[str, dict[str, bytes]
     description = whole.mechanism.describe()
     sections = Sections(description, stem)
     text = _dumped(sections.tree(whole))
-    beside = {name: archived(body) for name, body in sections.beside.items()}
-    _check(description, text, beside)
-    return text, beside
+    _check(description, text, sections.beside)
+    return text, sections.beside
 
 
 def _check(description: Description, text: str, beside: Mapping[str, bytes]) -> None:
