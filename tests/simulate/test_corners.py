@@ -260,3 +260,27 @@ def test_a_longest_step_that_cannot_be_is_refused(options: dict[str, Any], words
 def test_what_is_no_pulse_is_refused(given: tuple[Any, Any, Any], words: str) -> None:
     with pytest.raises(wt.ModelError, match=words):
         wt.pulse(*given)
+
+
+def cam_drive(duration: float, **options: Any) -> wt.Trajectory:
+    """A crank that turns once a second, and a follower of 1 kg pushed by a spline over its angle."""
+    m = wt.Mechanism("crank", gravity=(0, 0, 0))
+    m.revolute("A", m.ground, m.body("crank", mass=1.0, inertia=(1, 1, 1)), axis="z")
+    follower = m.body("follower", mass=1.0)
+    m.prismatic("x", m.ground, follower, axis="x")
+    cam = wt.Spline(np.linspace(0, 2 * np.pi, 9), [0, 1, 2, 1, 0, 1, 2, 1, 0])
+    m.load("push", follower, force=(cam(m.coordinate("A")), 0, 0))
+    return m.build().simulate(duration, v={"A": 2 * np.pi}, **options)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("dopri5", {}), ("dop853", {}), ("adams", {}), ("rk4", {"step": 0.01}), ("trapezoidal", {"step": 0.01})],
+)
+def test_a_corner_that_the_state_meets_at_the_end_of_a_run(method: str, options: dict[str, Any]) -> None:
+    """The crank reaches a knot at 0.5 s to rounding: the step before it must not go to the end again and again."""
+    run = cam_drive(0.5, method=method, every=0.125, **options)
+    t = np.linspace(0.0, 0.5, 100001)
+    cam = wt.Spline(np.linspace(0, 2 * np.pi, 9), [0, 1, 2, 1, 0, 1, 2, 1, 0])
+    right = np.trapezoid((0.5 - t) * cam(2 * np.pi * t), t)
+    assert run["x"][-1] == pytest.approx(right, abs=1e-4 if method == "trapezoidal" else 1e-7)

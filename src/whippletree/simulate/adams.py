@@ -41,7 +41,6 @@ from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTab
 from whippletree.simulate.packed_forms import COUNT, FLAG, NumberForm
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
-    CUT_STEP,
     EVALUATIONS,
     KEEP_PLAN,
     LONGEST_STEP,
@@ -342,8 +341,6 @@ def adams_step(
     if run.flags[LOOPS]:
         h = min(h, longest_step(a.Y, nq, run.scale))
     whole = h
-    if run.times[CUT_STEP] > 0.0:
-        h = min(h, run.times[CUT_STEP])
     if status == _DONE:
         a.errors[0] = a.errors[1] = a.errors[2] = 0.0
         status, h, fails = _attempt(b, run, a, t, h, tolerance, smallest, last_time(run, until))

@@ -20,6 +20,7 @@ from whippletree.simulate.built_in_methods import crossing_stepper
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.progress import StepBudget
 from whippletree.simulate.run_state import (
+    CUT_STEP,
     HOP_SHARE,
     KEEP_PLAN,
     LOOPS,
@@ -37,7 +38,7 @@ from whippletree.simulate.run_state import (
     Status,
     smallest_step,
 )
-from whippletree.simulate.run_tolerances import LONG_SPAN, SMALLEST_BESIDE_CORNER, TIME_ROUNDING
+from whippletree.simulate.run_tolerances import LONG_SPAN, MOST_STANDING, SMALLEST_BESIDE_CORNER, TIME_ROUNDING
 from whippletree.simulate.steppers import OutputWindow, Stepper, Stretch
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Driver:
         self._known: dict[int, KernelBindings] = {}  # by plan, which they keep alive
         self._crossing: Stepper | None = None
         self._budget = StepBudget()
+        self._standing = 0  # how often a step was tried since the time has moved
         self._end = np.zeros(1)
         self._output = OutputWindow(self._end, np.zeros((1, run.row_size)))
 
@@ -158,9 +160,13 @@ class Driver:
             stretch.steps = min(stretch.steps, sim.pause_every - steps % sim.pause_every)
         status = self._advance(stretch)
         budget.end(paused=status == Status.PAUSED)
-        if status == Status.PAUSED and times[TIME] == begun and self._counts[STEPS] > steps:
+        if times[TIME] > begun or status == Status.DONE:
+            self._standing = 0
+            return status
+        if status == Status.PAUSED and self._counts[STEPS] > steps:
             return Status.TOO_SMALL  # steps add nothing to the time any more
-        return status
+        self._standing += stretch.steps if status == Status.PAUSED else 1
+        return Status.STANDING if self._standing > MOST_STANDING else status
 
     def _smallest(self) -> float:
         """Return the smallest step of the stretch, but for the rounding of time."""
@@ -238,6 +244,8 @@ class Driver:
             return self._in_words("the loops could not be closed again after a step")
         if status == Status.STUCK:
             return self._stuck()
+        if status == Status.STANDING:
+            return self._in_words(self._standing_still())
         if status != Status.TOO_SMALL:
             return self._in_words(self._cause() or f"a number is not finite: the motion blows up{self._divided()}")
         what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
@@ -270,6 +278,15 @@ class Driver:
         return (
             f"at t = {run.t:.9g} s Newton's method does not converge to the end of the step; it is farthest off in the "
             f"{worst}; {remedy}, or look for a force there that is not smooth"
+        )
+
+    def _standing_still(self) -> str:
+        """Say where a run comes no further, though no step fails."""
+        corner, run = self._sim.corners.next_one(), self._sim.run_state
+        where = f" up to a corner of {corner}" if corner and run.times[CUT_STEP] > 0.0 else ""
+        return (
+            f"the run stands still: a step of {run.times[NEXT_STEP]:.3g} s{where} was tried again and again; take "
+            f"another method or tolerance, or write the law as a smooth one"
         )
 
     def _cause(self) -> str:

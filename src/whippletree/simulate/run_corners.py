@@ -118,6 +118,10 @@ class RunCorners:
             self._muted[i] = 1
             self._muted_at[i] = run.t
 
+    def next_one(self) -> str:
+        """Return what has the corner that was found last; nothing if the state decides about none."""
+        return self._in_state[int(self._last[0])].name if self._in_state else ""
+
     def unknown(self) -> tuple[str, ...]:
         """Return in words what corners may have been passed over."""
         said = [

@@ -137,6 +137,7 @@ class Status:
     AGAIN = 8  # a step goes over a corner of a formula: it is taken again, and shorter
     CORNER = 9  # the run has come to a corner, or across one
     SINGULAR = 10  # a singular position of the mechanism is next, which this method leaves to another
+    STANDING = 11  # steps are tried again and again, and the time stays
     STUCK = 20  # Newton's method does not converge
 
 

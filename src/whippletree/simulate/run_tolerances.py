@@ -35,6 +35,10 @@ AT_END_OF_STEP = 1.0 - 1e-12
 LAST_STEP_SLACK = 1e-6
 """A step that comes so near to the end of the stretch, as a share of it, ends there: the rest would be none."""
 
+MOST_STANDING = 200
+"""How often a run may stop or try a step again at one time: each try is shorter than the one before, by a factor of
+four or up to a corner, so that a tenth of this is past every smallest step."""
+
 OPEN_STEP_FACTOR = 100.0
 """A step whose end cannot be closed is tried again, smaller, down to so many of the smallest steps."""
 

@@ -53,6 +53,7 @@ from whippletree.simulate.run_tolerances import (
     TOLERANCE_WITHIN_CROSSING,
 )
 from whippletree.simulate.state_rates import evaluate
+from whippletree.simulate.step_output import last_time
 from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["CROSSING_SHARE", "StepWork", "approach_singular", "leave_singular"]
@@ -290,7 +291,7 @@ def approach_singular(
     states within it in `a.across`. The rates at the present state are in `a.k[0]`, its pivot in `a.pivots`.
     """
     not_inlined()
-    times, t, last, pivot = run.times, run.times[TIME], until[until.size - 1], abs(a.pivots[PIVOT])
+    times, t, last, pivot = run.times, run.times[TIME], last_time(run, until), abs(a.pivots[PIVOT])
     ahead = _expected(b, times)
     if pivot <= times[CROSS_BELOW] and times[LAST_PIVOT] == 0.0:  # nothing is known of the step before
         ahead = _straight_on(b, run, a.stage, a.new)
@@ -331,7 +332,7 @@ def _cross(
     Return its error, the largest one that is good enough here, and the largest one that is if no crossing that begins
     nearer is better.
     """
-    t, last = run.times[TIME], until[until.size - 1]
+    t, last = run.times[TIME], last_time(run, until)
     inside = w.side.size > 0 or until[run.counts[OUTPUTS]] < t + h or last < t + h
     good, pivot = min(tolerance, TOLERANCE_WITHIN_CROSSING) if inside else tolerance, a.pivots[PIVOT]
     copy(a.k_across[0], ZERO, a.k[0], ZERO, a.new.size)

@@ -24,6 +24,7 @@ from whippletree.simulate.run_state import (
     CUT_STEP,
     GRID_NEXT,
     GRID_TIME,
+    HOP,
     LONGEST_STEP,
     LOOPS,
     NEXT_STEP,
@@ -80,21 +81,29 @@ def size_to_end(run: RunState, until: Numbers) -> float:
     """Return the size of the next step, cut to what is allowed and to what is left of the stretch."""
     times = run.times
     t, h, last = times[TIME], min(times[NEXT_STEP], times[LONGEST_STEP]), last_time(run, until)
-    if times[CUT_STEP] > 0.0:
-        h = min(h, times[CUT_STEP])
     if t + h > last - LAST_STEP_SLACK * h:
-        times[GRID_NEXT], times[RESUMED_STEP] = t + h, times[NEXT_STEP]
+        if times[CUT_STEP] == 0.0:
+            times[GRID_NEXT], times[RESUMED_STEP] = t + h, times[NEXT_STEP]
         return float(last - t)
     return float(h)
 
 
 @bare
 def last_time(run: RunState, until: Numbers) -> float:
-    """Return the time that the next step must not go beyond: the end of the stretch, or a corner before that."""
+    """Return the time that the next step must not go beyond: the end of the stretch, or a corner before that.
+
+    On the way to a corner that the state decides, the step that was cut for it ends there. If the corner is at the end,
+    a hop is left between the two, or the next step is a hop to the end: so it is never as long as the one before.
+    """
     times = run.times
-    last = min(until[until.size - 1], times[STOP_AT])
-    if times[GRID_TIME] > times[TIME] + TIME_ROUNDING * abs(times[TIME]):
+    t, last = times[TIME], min(until[until.size - 1], times[STOP_AT])
+    if times[GRID_TIME] > t + TIME_ROUNDING * abs(t):
         last = min(last, times[GRID_TIME])
+    if times[CUT_STEP] > 0.0 and t + times[CUT_STEP] < last:
+        if last - t - times[CUT_STEP] >= times[HOP]:
+            last = t + times[CUT_STEP]
+        elif last - t > 2.0 * times[HOP]:
+            last -= times[HOP]
     return float(last)
 
 
