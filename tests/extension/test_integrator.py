@@ -19,6 +19,8 @@ import pytest
 import whippletree as wt
 from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import MethodOptions, MotionRates, PythonStepper, Simulation, method_names, register_stepper
+from whippletree.simulate.run_state import Status
+from whippletree.simulate.steppers import Stretch
 
 Array = np.ndarray
 
@@ -282,3 +284,16 @@ def test_a_step_that_is_not_finite_ends_the_run_with_what_was_computed():
     with pytest.raises(wt.SimulationError, match="a number is not finite") as failed:
         pendulum().simulate(1.0, every=0.1, q=[1.0], method="broken", step=1e-2)
     assert len(failed.value.trajectory) >= 5
+
+
+class Hesitant(AdamsBashforth):
+    """Never takes the step that it tries, as a method with an error in its step sizes does."""
+
+    def advance(self, stretch: Stretch) -> int:
+        return Status.PAUSED
+
+
+def test_a_method_that_comes_no_further_ends_the_run_in_words():
+    register_stepper("hesitant", Hesitant)
+    with pytest.raises(wt.SimulationError, match=r"at t = 0 s the run stands still: a step of 0\.01 s was tried again"):
+        pendulum().simulate(1.0, q=[1.0], method="hesitant", step=1e-2)
