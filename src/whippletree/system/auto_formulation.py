@@ -251,9 +251,11 @@ class Chooser:
     def _fronts_wide(self) -> str:
         """Return why rows need not be carried along as fronts; nothing if that may be the cheapest."""
         groups = range(len(self.groups.groups))
+        if not groups:  # the loops are closed by free joints, which hold nothing
+            return ""
         if any(self.groups.rows_across(g) <= _FRONTS * self.groups.size(g)[1] for g in groups):
             return ""
-        rows = min(map(self.groups.rows_across, groups))
+        rows = min(map(self.groups.rows_across, groups))  # not empty, see above
         return f"{rows:.2g} rows or more cross a joint, where a group of loops has few freedoms"
 
     def _depths(self, some: Iterable[int]) -> list[int]:

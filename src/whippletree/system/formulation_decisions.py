@@ -22,7 +22,7 @@ from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.methods.coordinate_reduction import closure_extents
 from whippletree.formulations.methods.penalty import PenaltySettings
 from whippletree.kernels.kernel import Array
-from whippletree.system.closure_numbers import ClosureNumbers, LoopTerms
+from whippletree.system.closure_numbers import ClosureNumbers, Indices, LoopTerms
 from whippletree.system.consistency import allowed_motions
 from whippletree.system.decisions import Decision, positional_choice
 from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
@@ -30,11 +30,13 @@ from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, Pe
 from whippletree.system.ranks import choose_pivots, largest_pivots
 from whippletree.system.sparse_assembly import every_joint_moves_mass
 from whippletree.system.tolerances import (
+    CANCELLING,
     CLEARLY_MOVED,
     LIGHT_MOTION,
     MASSLESS,
     NOTHING_HANGS,
     PENALTY_MARGIN,
+    RANK,
     UNMOVED,
     UNUSED_ROW,
 )
@@ -48,6 +50,7 @@ def on_demand(numbers: ClosureNumbers) -> OnDemand:
     finders = {
         "smallest_pivot": smallest_pivot,
         "massless_motion": massless_motion,
+        "cancelling": cancelling,
         "absolute_pivots": absolute_pivots,
         "element_pivots": element_pivots,
         "penalty": penalty,
@@ -207,7 +210,51 @@ def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
     used = np.sqrt(np.einsum("ij,ij->i", C, C)) > plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
     weights = np.zeros(len(C))
     weights[used] = 1 / stiffness[used]
-    return PenaltyWeights(tuple(weights.tolist()), _penalty_error(M, C[used], weights[used], PenaltySettings()))
+    error = _penalty_error(M, C[used], weights[used], PenaltySettings())
+    compliance = np.zeros(numbers.plan.nv)
+    compliance[free] = np.abs(_closed_compliance(numbers, plan, terms, free)).max(axis=0, initial=0.0)
+    return PenaltyWeights(tuple(weights.tolist()), error, tuple(compliance.tolist()))
+
+
+def cancelling(numbers: ClosureNumbers, plan: LoopPlan) -> bool:
+    """Tell whether accelerations of the tree without its loops may be `CANCELLING` times those that the loops leave.
+
+    A unit effort on each freedom makes accelerations in the free tree, and others with closed loops: an elimination
+    that goes by the former loses as many digits as they are larger. Efforts that the loops hold altogether are compared
+    with what they would make of the heaviest freedom, unless the loops hold everything: then there is nothing to
+    compare with, and any effort cancels. That is asked with the parameters as described, as `massless_motion`.
+    """
+    if numbers.families is not None:
+        return False
+    where = numbers.conditions(plan.where.t)
+    terms, free = _terms_at_rest(numbers, plan.made_at, where), numbers.free_freedoms
+    M = terms.M[np.ix_(free, free)]
+    if not M.any() or not plan.choice.independent:
+        return bool(M.any())
+    scale = numbers.column_scale[free]
+    loose = np.abs(_pseudo_inverse(M) / scale[:, None] / scale)
+    held = np.abs(_closed_compliance(numbers, plan, terms, free) / scale[:, None] / scale)
+    least = 1 / (np.diag(M) * scale**2).max()
+    return bool((loose.max(axis=0) > CANCELLING * np.maximum(held.max(axis=0), least)).any())
+
+
+def _closed_compliance(numbers: ClosureNumbers, plan: LoopPlan, terms: LoopTerms, free: Indices) -> Array:
+    """Return Z (Z^T M Z)^-1 Z^T: the accelerations that unit efforts on the tree's freedoms make with closed loops."""
+    scale = numbers.column_scale[free]
+    C, M = terms.C[:, free] * scale, terms.M[np.ix_(free, free)]
+    size = np.sqrt(np.einsum("ij,ij->i", C, C))
+    used = size > plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
+    _, s, Vt = np.linalg.svd(C[used] / size[used, None])
+    rank = min(plan.n_rows, int((s > plan.negligible(RANK) * s.max(initial=1.0)).sum()))
+    Z = Vt[rank:].T * scale[:, None]
+    return np.asarray(Z @ _pseudo_inverse(Z.T @ M @ Z) @ Z.T)
+
+
+def _pseudo_inverse(M: Array) -> Array:
+    """Return M^-1, directions without inertia left out."""
+    size = np.sqrt(np.maximum(np.diag(M), NOTHING_HANGS * np.diag(M).max(initial=0.0)))
+    size = np.where(size > 0, size, 1.0)
+    return np.asarray(np.linalg.pinv(M / np.outer(size, size), rcond=MASSLESS, hermitian=True) / np.outer(size, size))
 
 
 def _penalty_error(M: Array, C: Array, weights: Array, settings: PenaltySettings) -> float:

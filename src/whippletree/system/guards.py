@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import casadi as ca
 
 from whippletree.formulations.closures import loop_results
-from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.formulations.closures.closure_set import jacobian_rows
+from whippletree.formulations.closures.loop_solution import Solution, stabilised, stacked_rows
+from whippletree.formulations.closures.partition import at_rest, given_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.scalars import expressions
 from whippletree.symbolic.sparse_factors import smallest
-from whippletree.system.tolerances import CONSISTENT, LOCKED, PENALTY_PROMISE, WATCHED
+from whippletree.system.tolerances import CANCELLED, CONSISTENT, LOCKED, PENALTY_PROMISE, WATCHED
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
@@ -75,10 +77,10 @@ def guard_solution(
 ) -> ca.SX:
     """Return a result of a solution on a walk that is not finite where it cannot be trusted.
 
-    That is where a pivot is too small, where a motion that the loops allow moves nothing that has inertia, where an
-    approximate formulation is not as good as is promised, and, if the request is checked, where the state does not
-    satisfy the closures. An inertia that is none may come out as rounding,
-    which no pivot tells from a number: the plan knows.
+    That is where a pivot is too small, where a motion that the loops allow moves nothing that has inertia, where digits
+    have cancelled, where an approximate formulation is not as good as is promised, and, if the request is checked,
+    where the state does not satisfy the closures. An inertia that is none may come out as rounding, which no pivot
+    tells from a number: the plan knows.
     """
     ok = _pivots_large_enough(eq, x, solution)
     free = unlocked(eq, x)
@@ -86,6 +88,9 @@ def guard_solution(
         ok = ca.logic_and(ok, free)
     if eq.loop_plan.massless_motion():
         ok = ca.logic_and(ok, inertia_changed(eq))
+    enough = _digits_left(eq, request, x, walk, solution)
+    if enough is not None:
+        ok = ca.logic_and(ok, enough)
     if solution.error is not None:
         ok = ca.logic_and(ok, solution.error <= PENALTY_PROMISE)
     if request.check:
@@ -144,6 +149,25 @@ def _pivots_large_enough(eq: Equations, x: Symbols, solution: Solution) -> ca.SX
         limit if own is None else ca.fmax(limit, own) for (_, limit), own in zip(sizes, solution.least, strict=True)
     ]
     return smallest(p - limit for (p, _), limit in zip(sizes, limits, strict=True)) > 0
+
+
+def _digits_left(eq: Equations, request: Request, x: Symbols, walk: Unrolled, solution: Solution) -> ca.SX | None:
+    """Tell whether accelerations satisfy the closures to rounding; nothing if their digits cannot cancel.
+
+    Free accelerations of a light tree may be a million times what its loops leave of them. What C a + gamma misses is
+    compared with the terms that it was added up from. Approximate solutions have an estimate of their own, and runs
+    put every state back onto the closures.
+    """
+    if solution.error is not None or not eq.loop_plan.cancelling():
+        return None
+    states, given = eq.closure_set(x).evaluate(at_rest(walk)), given_accelerations(walk)
+    gamma = stabilised(stacked_rows(states, "second"), states, request.baumgarte)
+    missed = []
+    for row, total in zip(jacobian_rows(walk, states), gamma, strict=True):
+        terms = [total, *(entry * solution.a[j] for j, entry in row.items() if j not in given)]
+        size = sum((ca.fabs(term) for term in terms), ca.SX(0))
+        missed.append(ca.fabs(sum(terms, ca.SX(0))) - CANCELLED * size)
+    return ca.mmax(ca.vertcat(*missed)) <= 0 if missed else None
 
 
 def above_rounding(solution: Solution) -> ca.SX | None:

@@ -38,10 +38,14 @@ class Conditions(NamedTuple):
 
 
 class PenaltyWeights(NamedTuple):
-    """The weights of all rows in `penalty`, and the relative error that they leave."""
+    """The weights of all rows in `penalty`, the relative error that they leave, and how the closed loops give way.
+
+    `compliance` is the largest acceleration that a unit effort on each freedom of the tree makes with closed loops.
+    """
 
     weights: tuple[float, ...]
     error: float
+    compliance: tuple[float, ...]
 
 
 class OnDemand:
@@ -134,6 +138,11 @@ class LoopPlan:
         found: bool = self.decision("massless_motion")
         return found
 
+    def cancelling(self) -> bool:
+        """Tell whether free accelerations of the tree may be so large beside the true ones that digits are lost."""
+        found: bool = self.decision("cancelling")
+        return found
+
     def absolute_pivots(self) -> Sequence[tuple[Key, Key]]:
         """Return the order of elimination of the equations in absolute coordinates (`absolute`)."""
         pivots: Sequence[tuple[Key, Key]] = self.decision("absolute_pivots")
@@ -148,6 +157,11 @@ class LoopPlan:
         """Return the weight of each row (`penalty`)."""
         penalty: PenaltyWeights = self.decision("penalty")
         return penalty.weights
+
+    def compliance(self) -> Sequence[float]:
+        """Return the largest acceleration that a unit effort on each freedom makes with closed loops (`penalty`)."""
+        penalty: PenaltyWeights = self.decision("penalty")
+        return penalty.compliance
 
     def penalty_error(self) -> float:
         """Return the relative error that `penalty` is expected to have."""

@@ -14,6 +14,13 @@ CONSISTENT = 1e-6
 WATCHED = 1e-8
 """The share of a pivot's size where the plan was made below which a solution is not trusted."""
 
+CANCELLING = 1e4
+"""How many times the accelerations that efforts make with closed loops those of the free tree may be, before solutions
+are watched for digits that cancel: so many times rounding is 2e-12."""
+
+CANCELLED = 1e-11
+"""The share of what is added up in a row of the closures by which accelerations may miss it where digits may cancel."""
+
 WELL_CONDITIONED = 1e4
 """The condition number of a scaled mass matrix up to which it is factorised rather than swept over."""
 

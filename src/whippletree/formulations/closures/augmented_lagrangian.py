@@ -18,13 +18,13 @@ the elimination multiplies it by what a diagonal entry is over its pivot, and he
 shows in how far the equations of motion are from balanced; d is the correction that would take:
 
     error = |c| r / (1 - r) / A + rounding,          K = M + C^T W C
-    rounding = max(32 eps max(K_ii / pivot_i), 8 |d| / A),     K d = f + C^T lambda - M a                      (1)
+    rounding = max(32 eps max(K_ii / pivot_i) max(1, A_1 / A), 8 |d| / A),   K d = f + C^T lambda - M a        (1)
 
-where as much of |c| / A as rounding alone may be is left out: what it is made of does not shrink. In equilibrium, or
-where all joints turn evenly, accelerations vanish that forces and turning rates would make, and rounding is that of
-what cancels: A is the largest of |a|, of |f| over the largest entry of M, and of what turning rates make, which is
-given (`made_of`). Refined iterations do not lose these digits, and pivots say little about them:
-their rounding is 8 |d| / A, and never less than 32 eps. Where all conditions are rounding, nothing shrinks any more.
+where A_1 is the largest acceleration of the penalty itself, from which the iterations subtract, and as much of |c| / A
+as rounding alone may be is left out: what it is made of does not shrink. In equilibrium, or where all joints turn
+evenly, accelerations vanish that forces and turning rates would make: A is the largest of |a| and of accelerations that
+are given for that. Refined iterations do not lose these digits, and pivots say little about them: their rounding is
+8 |d| / A, and never less than 32 eps. Where all conditions are rounding, nothing shrinks any more.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ import numpy as np
 from whippletree.symbolic.arithmetic import minus, plus, times
 from whippletree.symbolic.sparse_factors import SymmetricFactor, factor_symmetric, minimum_degree
 
-__all__ = ["ROUNDED", "AugmentedProblem", "AugmentedSolution", "largest", "row_weights", "solve_augmented"]
+__all__ = ["ROUNDED", "AugmentedProblem", "AugmentedSolution", "by_forces", "largest", "row_weights", "solve_augmented"]
 
 _ROUNDING = 32 * float(np.finfo(float).eps)
 """Rounding of the elimination over the share of a diagonal entry that is left as pivot: some operations each."""
@@ -94,11 +94,12 @@ class AugmentedSolution(NamedTuple):
 def solve_augmented(
     problem: AugmentedProblem, iterations: int, made_of: Sequence[ca.SX] = (), *, refined: bool = False
 ) -> AugmentedSolution:
-    """Return the solution after some iterations; `made_of` are accelerations that belong to A beside those of f."""
+    """Return the solution after some iterations; `made_of` are accelerations that belong to A."""
     rows, gamma, weights = problem.rows, problem.gamma, [ca.SX(weight) for weight in problem.weights]
     matrix, right = _stiffened(problem, weights)
     factors = factor_symmetric(matrix, minimum_degree(matrix, sorted(right)))
     a = factors.solve(dict(right))
+    first = largest(a.values())
     missed = _missed(rows, gamma, a)
     multipliers = _weighted(weights, missed)
     change: Row = {}
@@ -112,16 +113,22 @@ def solve_augmented(
         missed = _missed(rows, gamma, a)
         multipliers = [x + more for x, more in zip(multipliers, _weighted(weights, missed), strict=True)]
     shrunk = ca.sqrt(_size(weights, missed) / _size(weights, before))
-    size = largest([*a.values(), *made_of, _by_forces(problem)], least=np.finfo(float).tiny)
+    size = largest([*a.values(), *made_of], least=np.finfo(float).tiny)
     rounding = _SAFETY * largest(factors.solve(_unbalanced(problem, multipliers, a)).values()) / size
-    rounding = ca.fmax(_ROUNDING if refined else _rounding(matrix, factors), rounding)
+    # What was subtracted from has been rounded, and may be much larger than what is left.
+    own = _ROUNDING if refined else _rounding(matrix, factors) * ca.fmax(1, first / size)
+    rounding = ca.fmax(own, rounding)
     last = ca.fmax(0, largest(change.values()) / size - rounding)
     error = ca.if_else(last > 0, last * ca.fabs(shrunk / (1 - shrunk)), 0) + rounding
     return AugmentedSolution(a, multipliers, error)
 
 
-def _by_forces(problem: AugmentedProblem) -> ca.SX:
-    """Return the acceleration that the largest force by itself would give to the largest inertia."""
+def by_forces(problem: AugmentedProblem) -> ca.SX:
+    """Return the acceleration that the largest force by itself would give to the largest inertia.
+
+    >>> float(by_forces(AugmentedProblem({(0, 0): ca.SX(4)}, {0: ca.SX(-2)}, [], [], [])))
+    0.5
+    """
     inertias = (problem.mass.get((i, i), ca.SX(0)) for i in problem.force)
     return largest(problem.force.values()) / largest(inertias, least=np.finfo(float).tiny)
 

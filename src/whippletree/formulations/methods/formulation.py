@@ -27,7 +27,7 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 
 __all__ = ["DECISIONS", "Candidacy", "Formulation", "LoopProblem", "LoopSizes", "NumericDecisions", "TreeMethod"]
 
-DECISIONS = ("absolute_pivots", "element_pivots", "penalty_weights", "reduction", "group_methods")
+DECISIONS = ("absolute_pivots", "element_pivots", "penalty_weights", "compliance", "reduction", "group_methods")
 """What numbers can decide for a formulation, beyond the partition into dependent and independent freedoms."""
 
 Matter = tuple[str, int, int]
@@ -40,14 +40,16 @@ class NumericDecisions:
     `choice` holds the independent freedoms and the order in which the dependent ones are eliminated; it is always
     there. `absolute_pivots` is the order of elimination in absolute coordinates, `element_pivots` the conditions and
     coordinates of chains that are open at bodies, in their order of elimination, `penalty_weights` has a number for
-    each row, `reduction` is the row with which each dependent freedom is eliminated on the way inward, and
-    `group_methods` says how each group of loops is solved.
+    each row, `compliance` the largest acceleration that a unit effort on each freedom makes with closed loops,
+    `reduction` is the row with which each dependent freedom is eliminated on the way inward, and `group_methods` says
+    how each group of loops is solved.
     """
 
     choice: Choice
     absolute_pivots: Sequence[tuple[Matter, Matter]] = ()
     element_pivots: Sequence[tuple[int, int]] = ()
     penalty_weights: Sequence[float] = ()
+    compliance: Sequence[float] = ()
     reduction: Mapping[int, int] = field(default_factory=dict)
     group_methods: Sequence[str] = ()
 

@@ -27,6 +27,7 @@ from whippletree.errors import StateError
 from whippletree.formulations.closures.augmented_lagrangian import (
     AugmentedProblem,
     AugmentedSolution,
+    by_forces,
     row_weights,
     solve_augmented,
 )
@@ -106,9 +107,9 @@ def solve_natural(
     problem = AugmentedProblem(
         equations.mass, equations.right, equations.rows, equations.gamma, condition_weights(equations, settings.weight)
     )
-    speeds = [ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()]
+    made_of = [*(ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()), by_forces(problem)]
     exact = settings.multipliers == "exact"
-    return equations, solve_augmented(problem, settings.iterations, speeds, refined=exact)
+    return equations, solve_augmented(problem, settings.iterations, made_of, refined=exact)
 
 
 def condition_weights(equations: NaturalEquations, weight: float) -> list[ca.SX]:

@@ -10,7 +10,8 @@ at first with lambda = 0, which is the penalty, and then `iterations` times with
 stabilising terms bring a state that misses the closures back to them.
 
 The formulation is approximate, and estimates by how much, relative to the largest of |a|, of the squares of the joints'
-turning rates, and of |tau - b| over the largest entry of M.
+turning rates, and of accelerations that each of tau - b would make by itself while the loops are closed (`compliance`,
+which numbers decide). In a mechanism that the loops lock, efforts make none, however light it is.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions.composite_body import JointEquations
 from whippletree.spatial.scalars import shown
+from whippletree.symbolic.arithmetic import times
 
 __all__ = ["PENALTY", "PenaltySettings", "solve"]
 
@@ -80,6 +83,7 @@ def solve(
     walk: Unrolled,
     closure_set: ClosureSet,
     row_weights: Sequence[float],
+    compliance: Sequence[float],
     settings: PenaltySettings,
     coordinates: Coordinates = JOINT,
 ) -> Solution:
@@ -91,7 +95,9 @@ def solve(
     record_stage("closures", [rows, gamma])
     weights = [settings.weight * weight for weight in row_weights]
     found = solve_augmented(
-        AugmentedProblem(system.mass, system.right, rows, gamma, weights), settings.iterations, _turning(walk)
+        AugmentedProblem(system.mass, system.right, rows, gamma, weights),
+        settings.iterations,
+        _made_of(walk, system, compliance),
     )
     return Solution(system.complete(found.a), lambda: by_closure(found.multipliers, closure_states), (), found.error)
 
@@ -108,14 +114,17 @@ def _stabilised(closure_states: Sequence[ClosureState], settings: PenaltySetting
     return found
 
 
-def _turning(walk: Unrolled) -> list[ca.SX]:
-    """Return accelerations that velocities by themselves would make: squares of the joints' turning rates."""
+def _made_of(walk: Unrolled, system: JointEquations, compliance: Sequence[float]) -> list[ca.SX]:
+    """Return accelerations that velocities by themselves would make, and forces one by one."""
     rates = [node.joint_map(node.configuration())[0:3, :] @ node.v for node in walk.nodes if node.v.numel()]
-    return [ca.sumsqr(rate) for rate in rates]
+    forced = [times(ca.SX(compliance[i]), force) for i, force in system.right.items()]
+    return [*(ca.sumsqr(rate) for rate in rates), *forced]
 
 
 def _solve(problem: LoopProblem, settings: PenaltySettings) -> Solution:
-    return solve(problem.walk, problem.closure_set, problem.decisions.penalty_weights, settings, problem.coordinates)
+    numbers = problem.decisions
+    weights, compliance = numbers.penalty_weights, numbers.compliance
+    return solve(problem.walk, problem.closure_set, weights, compliance, settings, problem.coordinates)
 
 
 def _formulation(options: Mapping[str, str]) -> Formulation:
@@ -125,7 +134,7 @@ def _formulation(options: Mapping[str, str]) -> Formulation:
         "penalty",
         options=settings.options(),
         solve=partial(_solve, settings=settings),
-        needs=("penalty_weights",),
+        needs=("penalty_weights", "compliance"),
         exact=False,
         keeps_all_rows=True,
         own_baumgarte=(settings.omega * settings.mu, settings.omega),

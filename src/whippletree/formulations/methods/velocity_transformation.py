@@ -355,7 +355,7 @@ MULTIPLIERS = _closed_by(
     inverts_mass=True,
     candidacy=replace(_GENERAL, order=60, resembles="joint_multipliers"),
 )
-PENALTY = _closed_by("penalty", needs=("penalty_weights",), exact=False, keeps_all_rows=True)
+PENALTY = _closed_by("penalty", needs=("penalty_weights", "compliance"), exact=False, keeps_all_rows=True)
 INDEPENDENT = _closed_by("independent", candidacy=replace(_GENERAL, resembles="independent_coordinates"))
 
 _closed_by("multipliers", "natural")

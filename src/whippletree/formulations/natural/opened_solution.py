@@ -13,7 +13,12 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, row_weights, solve_augmented
+from whippletree.formulations.closures.augmented_lagrangian import (
+    AugmentedProblem,
+    by_forces,
+    row_weights,
+    solve_augmented,
+)
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import (
@@ -62,9 +67,9 @@ def solve_opened(
 def _augmented(walk: Unrolled, equations: OpenedEquations, closed_by: str) -> _OpenedAnswer:
     weights = row_weights(equations.rows, equations.easy, equations.usual, _WEIGHT)
     problem = AugmentedProblem(equations.mass, equations.right, equations.rows, equations.gamma, weights)
-    speeds = [ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()]
+    made_of = [*(ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()), by_forces(problem)]
     exact = closed_by == "multipliers"
-    found = solve_augmented(problem, _EXACT_ITERATIONS if exact else _PENALTY_ITERATIONS, speeds, refined=exact)
+    found = solve_augmented(problem, _EXACT_ITERATIONS if exact else _PENALTY_ITERATIONS, made_of, refined=exact)
     return _OpenedAnswer(found.a, (), found.error)
 
 
