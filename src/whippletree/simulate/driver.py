@@ -241,7 +241,9 @@ class Driver:
         if locked:
             return f"at t = {run.t:.9g} s the run cannot go on: {locked}"
         if status == Status.OPEN:
-            return self._in_words("the loops could not be closed again after a step")
+            where = sim.plans.loops.conditions(run.t, sim.parameters)
+            opened = sim.plans.loops.planner.opening_in_words(run.q, where)
+            return self._in_words(f"the loops could not be closed again after a step{opened and ': '}{opened}")
         if status == Status.STUCK:
             return self._stuck()
         if status == Status.STANDING:

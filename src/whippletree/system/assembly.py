@@ -98,7 +98,8 @@ class Assembler:
             return Assembled(exact.q, exact.residual, True, self._left_behind(best, exact.q))
         found, nearest = self._from_elsewhere(guess, held, given, where, min(best, exact, key=lambda one: one.residual))
         if found is None:
-            raise AssemblyError(self.complaint(nearest, held, where))
+            # beside a configuration that is nearly closed, steps along errors of the data may close it a little more
+            raise AssemblyError(self.complaint(best.q if best.residual <= NEARLY_CLOSED else nearest, held, where))
         return found._replace(nearly=self._left_behind(best, found.q))
 
     def _nearest(self, guess: Array, fewer: Sequence[Mask], where: Conditions, smallest: float) -> _AssemblyAttempt:

@@ -330,7 +330,7 @@ class LoopCalls:
         """
         v = self._inputs.velocities(v)
         open_by = OPEN_OVER_ACCURACY * self._engine.equations.loop_plan.slack if self.closed else 0.0
-        speed = np.abs(v / self._loops.numbers.column_scale).max(initial=0.0) if open_by else 0.0
+        speed = np.linalg.norm(v / self._loops.numbers.column_scale, axis=1).max(initial=0.0) if open_by else 0.0
         return open_by, float(open_by * speed)
 
     def closure_residual(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:

@@ -30,6 +30,7 @@ from whippletree.system.sparse_assembly import LazySequence, nearby_closed, scal
 from whippletree.system.tolerances import (
     CLOSED,
     DATA_ACCURACY,
+    DOUBTFUL,
     MOBILITY_SAMPLES,
     MOST_DIRECTIONS,
     NEARLY_CLOSED,
@@ -300,7 +301,7 @@ def _misses(numbers: ClosureNumbers, sample: _Sample, kept: Sequence[int], ranks
 def _doubtful(numbers: ClosureNumbers, found: RankAnalysis) -> bool:
     """Tell whether rows that were found redundant may be so within the accuracy of the data only."""
     exact = ranks_of_blocks(found.best.G, numbers.blocks, ROUNDING)
-    return bool(found.disagreement) or sum(exact) > found.best.rank
+    return float(found.off.max(initial=0.0)) > DOUBTFUL or sum(exact) > found.best.rank
 
 
 def _analyse_sparsely(

@@ -80,6 +80,11 @@ class LoopPlanner:
         if off is not None:
             raise AssemblyError(disagreement_in_words(self.assembler, off))
 
+    def opening_in_words(self, q: Array, where: Conditions) -> str:
+        """Say which equation is open by more than the accuracy of the data at a configuration; nothing if none is."""
+        off = np.abs(self.numbers.residual(q, *where))
+        return disagreement_in_words(self.assembler, off) if off.max(initial=0.0) > self.numbers.accuracy else ""
+
     # ------------------------------------------------------------------ other plans, on the way
 
     def better(

@@ -44,6 +44,11 @@ ROUNDING = 1e-12
 """What redundant rows may disagree by, scaled, if the data are exact: some digits above rounding. The singular values
 of such rows are no larger either."""
 
+DOUBTFUL = 2e-14
+"""What redundant rows may disagree by near a configuration, scaled, before they are followed along the motions: twice
+what assembly leaves. What is off by this at a distance of a tenth may be off by thousands of times as much far away,
+more than what a run closes its loops to."""
+
 SAME_OPENING = 10.0
 """How many times as far loops may be open around a configuration that is nearly closed, if it is the data that are off:
 around a position that cannot be closed they are open by the square of the distance."""
