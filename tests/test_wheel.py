@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
@@ -61,3 +63,26 @@ def test_the_command_line_runs_a_model_file(installed: Path, tmp_path: Path):
     command = installed.with_name("whippletree")
     called(command, "run", ROOT / "examples" / "quarter_car.yaml", "--csv", "quarter_car.csv", folder=tmp_path)
     assert (tmp_path / "quarter_car.csv").stat().st_size > 1000
+
+
+def lowest() -> list[str]:
+    """What the package depends on here, each at the lowest version that is declared."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    here = sys.platform == "linux" and platform.machine() == "x86_64"
+    marked = {one.partition(">=")[0] for one in declared if ";" in one}  # on other systems, another bound holds too
+    chosen = [one for one in declared if (";" in one) != (here or one.partition(">=")[0] not in marked)]
+    return [one.partition(";")[0].replace(">=", "==") for one in chosen]
+
+
+@pytest.mark.deep
+def test_the_lowest_versions_that_are_declared_work(tmp_path: Path):
+    venv.create(tmp_path / "environment", with_pip=True)
+    python = tmp_path / "environment" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
+    called(*pip, *lowest(), folder=tmp_path)
+    (home,) = (tmp_path / "environment").rglob("site-packages")
+    (home / "here.pth").write_text(f"{ROOT / 'src'}\n")
+    assert len(called(python, "-c", PROGRAM, folder=tmp_path).splitlines()) >= 8
+    command = ("-m", "whippletree", "run", ROOT / "examples" / "quarter_car.yaml", "--csv", "a.csv", "-o", "a.nc")
+    called(python, *command, folder=tmp_path)
+    assert (tmp_path / "a.nc").stat().st_size > 1000

@@ -326,3 +326,26 @@ run: {duration: 10, max_step: 0.5, verify: true}
     assert int(found[1]) >= 1000
     again = read_text(write_text(read_file(file).mechanism))
     assert again.simulate(duration=10.0).v[-1, 0] == pytest.approx(1.0, rel=1e-10)
+
+
+def test_parameters_are_set_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, found = tmp_path / "m.yaml", tmp_path / "run.nc"
+    m = wt.Mechanism("spring", gravity=(0, 0, 0))
+    m.prismatic("x", m.ground, m.body("b", mass=1.0), axis="x")
+    m.torsion_spring("k", "x", stiffness=m.parameter("stiff ness", 1.0))
+    wt.write(wt.Model(m, {"guess": {"x": 1.0}}, {"duration": 1.0}), file)
+    assert main(["run", str(file), "--set", "stiff ness=4.0", "-o", str(found)]) == 0
+    assert Trajectory.load(found)["x"][-1] == pytest.approx(np.cos(2.0), abs=1e-6)
+    digits = "9" * 5000
+    for given, words in (
+        (["--set", "stifness=2"], 'no parameter "stifness"; did you mean "stiff ness"?'),
+        (["--set", "2"], 'no parameter ""'),
+        (["--set", "stiff ness=a"], "must be a finite number"),
+        (["--set", f"stiff ness={digits}"], "finite"),
+        (["--duration", digits], "duration"),
+    ):
+        assert main(["run", str(file), *given]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["run", str(file), "--keyframe", digits]) == 0  # which a YAML file has none of
+    assert main(["run", ""]) == 2
+    assert "the name of the model file is empty" in capsys.readouterr().err

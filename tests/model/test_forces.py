@@ -523,3 +523,10 @@ def test_folding_leaves_no_symbols():
     assert folded.force("s").force == Spring(0.5, 1.0, 0.0) and folded.state_values == (0.25, 1.0)
     assert [use.name for use in folded.forces] == [use.name for use in described.forces]
     assert folded.parameters == () and len(folded.closures) == 0
+
+
+@pytest.mark.parametrize("value", [math.sin, math.sqrt, float, lambda x: round(float(x))])
+def test_functions_of_numbers_refuse_formulas_in_words(value):
+    m = Mechanism("m")
+    with pytest.raises(ModelError, match=r"t is a formula.*casadi\.sin"):
+        value(m.time)

@@ -39,7 +39,6 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def add_load(parser: argparse.ArgumentParser) -> None:
     """Add what commands about equilibria share."""
     add_model(parser)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter's value")
     parser.add_argument("--hold", action="append", default=[], metavar="JOINT", help="a joint that stays where it is")
     parser.add_argument("--speed", action="append", default=[], metavar="JOINT=VALUE", help="a speed of steady motion")
 
@@ -47,7 +46,7 @@ def add_load(parser: argparse.ArgumentParser) -> None:
 def assigned(texts: list[str], what: str) -> dict[str, float]:
     """Return numbers by name.
 
-    >>> assigned(["mass=2.5"], "--set")
+    >>> assigned(["mass=2.5"], "--speed")
     {'mass': 2.5}
     """
     found = {}
@@ -65,8 +64,7 @@ def assigned(texts: list[str], what: str) -> dict[str, float]:
 def load_of(model: Model, chosen: argparse.Namespace) -> dict[str, Any]:
     """Return parameters, held joints and speeds as they were chosen, the file's velocities unless given."""
     speeds = {**model.start.get("velocities", {}), **assigned(chosen.speed, "--speed")}
-    parameters = assigned(chosen.set, "--set")
-    return {"parameters": parameters or None, "hold": chosen.hold or None, "speeds": speeds or None}
+    return {"hold": chosen.hold or None, "speeds": speeds or None}
 
 
 def equilibrium_of(model: Model, chosen: argparse.Namespace, **more: Any) -> Equilibrium:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from whippletree.errors import FileError, ModelError
 from whippletree.files import read
+from whippletree.model import Mechanism
 from whippletree.model.io import Model
+from whippletree.model.names import suggestion
+from whippletree.spatial.scalars import number, shown
 
 __all__ = ["add_choices", "add_model", "read_model"]
 
@@ -15,6 +20,13 @@ __all__ = ["add_choices", "add_model", "read_model"]
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the model file and the choices about reading it to a command."""
     parser.add_argument("model", help="a model file: YAML, URDF, SDF, MJCF, USD, OpenSim or Adams")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="give a parameter another value than the file does; repeatable",
+    )
     add_choices(parser)
 
 
@@ -36,8 +48,11 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
 
 def read_model(chosen: argparse.Namespace, file: str | None = None) -> Model:
     """Read the model, or the file that is given, and say on the error stream what was not understood or guessed."""
+    named = chosen.model if file is None else file
+    if not named:
+        raise FileError("the name of the model file is empty: give the path of one")
     model = read(
-        Path(chosen.model if file is None else file),
+        Path(named),
         base=chosen.base,
         stops=chosen.stops,
         loops=chosen.loops,
@@ -47,7 +62,25 @@ def read_model(chosen: argparse.Namespace, file: str | None = None) -> Model:
     )
     for remark in model.report:
         print(f"{model.name}: {remark}", file=sys.stderr)
-    return model
+    return _with_parameters(model, getattr(chosen, "set", []))
+
+
+def _with_parameters(model: Model, given: list[str]) -> Model:
+    """Return the model with parameters set anew, each by "name=value"."""
+    described = model.mechanism.describe()
+    values = {one.name: one.value for one in described.parameters}
+    for text in given:
+        name, _, value = text.rpartition("=")
+        if name not in values:
+            raise ModelError(f"--set {shown(text)[1:-1]}: there is no parameter {suggestion(name, values)}")
+        try:
+            values[name] = number(float(value), "its value")
+        except ValueError:
+            raise ModelError(f"--set {name}={shown(value)[1:-1]}: the value must be a finite number") from None
+    if not given:
+        return model
+    parameters = tuple(replace(one, value=values[one.name]) for one in described.parameters)
+    return replace(model, mechanism=Mechanism.of(replace(described, parameters=parameters)))
 
 
 def _keyframe(given: str | None) -> str | int | None:
@@ -56,4 +89,4 @@ def _keyframe(given: str | None) -> str | int | None:
     >>> _keyframe("home"), _keyframe("2")
     ('home', 2)
     """
-    return int(given) if given is not None and given.isdecimal() else given
+    return int(given) if given is not None and given.isdecimal() and len(given) < 10 else given

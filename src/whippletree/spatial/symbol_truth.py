@@ -10,7 +10,7 @@ import casadi as ca
 
 from whippletree.errors import ModelError
 
-__all__ = ["SymbolTruthError"]
+__all__ = ["SymbolTruthError", "SymbolValueError"]
 
 
 class SymbolTruthError(ModelError, RuntimeError):
@@ -41,4 +41,31 @@ def _truth(value: ca.SX) -> bool:
     )
 
 
+class SymbolValueError(ModelError, TypeError, RuntimeError):
+    """A symbol was asked for its value: by `float`, `int`, or a function of `math`.
+
+    >>> import math
+    >>> try:
+    ...     math.sin(ca.SX.sym("t"))
+    ... except SymbolValueError as error:
+    ...     print(str(error)[:14])
+    t is a formula
+    """
+
+
+_value_of_number = ca.SX.__float__
+
+
+def _value(value: ca.SX) -> float:
+    """Return the value of an expression that is a plain number; refuse any other, whose value would be nan."""
+    if value.numel() == 1 and value.is_constant():
+        return float(_value_of_number(value))
+    text = str(value)
+    raise SymbolValueError(
+        f"{text if len(text) < 60 else f'{text[:57]}...'} is a formula, which has no value before a state is computed: "
+        f"in place of math.sin and the like, write casadi.sin, which takes formulas"
+    )
+
+
 setattr(ca.SX, "__bool__", _truth)  # noqa: B010 - types do not allow it otherwise
+setattr(ca.SX, "__float__", _value)  # noqa: B010
