@@ -150,6 +150,37 @@ class Balance:
         """Return the scaled displacement (nv) between two configurations."""
         return self._assembler.space.difference(q0, q1) / self.lengths
 
+    def way_back(self, q: Array, motions: Array, start: Array) -> Array:
+        """Return how far (k) to go along scaled motions (nv, k) so that the coordinates come nearest to others."""
+        if not motions.shape[1]:
+            return np.zeros(0)
+        rates = np.array([self.system.coordinate_rates(q, self.lengths * one) for one in motions.T]).T
+        return np.asarray(np.linalg.lstsq(rates / self._sizes[:, None], self.apart(q, start), rcond=RANK)[0])
+
+    def apart(self, q: Array, other: Array) -> Array:
+        """Return the differences (nq) of coordinates, angles and lengths over the characteristic one.
+
+        Coordinates compare as they are, so that a body on a floor keeps its place there, whatever tilts it.
+        """
+        back = other - q
+        for k in self._quaternions:
+            if q[k : k + 4] @ other[k : k + 4] < 0:  # the same rotation by the other sign
+                back[k : k + 4] = -other[k : k + 4] - q[k : k + 4]
+        return np.asarray(back / self._sizes)
+
+    @made_once
+    def _sizes(self) -> Array:
+        long = self.system.characteristic_length
+        return np.array([1.0 if "quaternion" in x or "angle" in x else long for x in self._coordinate_labels])
+
+    @made_once
+    def _quaternions(self) -> list[int]:
+        return [k for k, label in enumerate(self._coordinate_labels) if label == "quaternion w"]
+
+    @property
+    def _coordinate_labels(self) -> list[str]:
+        return [x for use in self.system.description.coordinate_owners for x in use.joint.position_labels]
+
     def velocities(self, q: Array, load: LoadCase) -> Array:
         """Return the velocities that the speeds ask for: the least ones that the closures allow."""
         s = self.system
@@ -277,8 +308,8 @@ class Balance:
         )
 
 
-def null_space(rows: Array) -> Array:
-    """Return an orthonormal basis of what rows map to zero.
+def null_space(rows: Array, share: float = RANK) -> Array:
+    """Return an orthonormal basis of what rows map to zero, up to a share of what they map most.
 
     >>> abs(null_space(np.array([[0.0, 2.0]]))).tolist()
     [[1.0], [0.0]]
@@ -287,5 +318,5 @@ def null_space(rows: Array) -> Array:
     if not len(rows):
         return np.eye(n)
     _, s, vt = np.linalg.svd(rows)
-    rank = int((s > RANK * max(s.max(initial=0.0), 1e-300)).sum())
+    rank = int((s > share * max(s.max(initial=0.0), 1e-300)).sum())
     return np.asarray(vt[rank:].T)

@@ -21,6 +21,7 @@ from whippletree.equilibria.equilibrium_tolerances import (
     DIFFERENCE,
     FIRST_STEP,
     GOOD_STEP,
+    INDIFFERENT,
     LONGEST_STEP,
     NEARLY_BALANCED,
     NEWTON_STEPS,
@@ -29,12 +30,13 @@ from whippletree.equilibria.equilibrium_tolerances import (
     SHORTEST_STEP,
     SINGULAR,
     STEP_HALVINGS,
+    UNIT_ROUNDING,
 )
 from whippletree.equilibria.load_case import LoadCase, LoadQuantity
 from whippletree.errors import WhippletreeError
 from whippletree.kernels.kernel import Array
 
-__all__ = ["Reached", "descend", "jacobian", "newton"]
+__all__ = ["Reached", "descend", "jacobian", "neutral_motions", "newton"]
 
 _CLOSED = 1e-8
 """A configuration whose loops are open by more, scaled, is none."""
@@ -56,9 +58,10 @@ def descend(balance: Balance, q: Array, z: Array, load: LoadCase) -> Reached:
     length = FIRST_STEP
     for _ in range(RELAXATION_STEPS):
         here, slopes = _relaxed_states(balance, here, load)
+        scale = max(scale, _least_scale(slopes))
         if here.size <= BALANCED * scale or length < SHORTEST_STEP:
             break
-        x, predicted = _step(here.efforts, _stiffness(slopes), length)
+        x, predicted = _step(here.efforts, _stiffness(slopes), length, scale)
         there = _attempt(balance, here, x, load)
         gained = -np.inf
         if there is not None:
@@ -72,12 +75,74 @@ def descend(balance: Balance, q: Array, z: Array, load: LoadCase) -> Reached:
         if there.size >= here.size and _rounding(here, there, scale):
             break
         here = there
-    return _ended(balance, _polished(balance, here, load), load)
+    return _ended(balance, _put_back(balance, q, _polished(balance, here, load), load), load)
+
+
+def _put_back(balance: Balance, start: Array, here: Imbalance, load: LoadCase) -> Imbalance:
+    """Go along neutral motions to the equilibrium whose coordinates are nearest to where a search began.
+
+    On the way to rest, motions that meet no stiffness are moved by all the others, and by rounding. Where following
+    them does not keep the balance, they were not neutral after all, and nothing is moved.
+    """
+    before = taken = None
+    for _ in range(NEWTON_STEPS):
+        scale = _scale(balance, here, load)
+        if here.size > NEARLY_BALANCED * scale:
+            break
+        neutral = neutral_motions(_stiffness(balance.slopes(here, load)), scale)
+        along = here.motions @ neutral
+        way = along @ balance.way_back(here.q, along, start)
+        if not np.linalg.norm(way) > SHORTEST_STEP:
+            break
+        step = way if before is None or taken is None else _hastened(way, before, taken)
+        x = neutral @ np.linalg.lstsq(along, step, rcond=None)[0]
+        found = _nearer(balance, start, here, x, load)
+        if found is None or found[0].size > max(here.size, NEARLY_BALANCED * scale):
+            break
+        before, taken, here = way, here.motions @ found[1], found[0]
+    return here
+
+
+def _nearer(
+    balance: Balance, start: Array, here: Imbalance, x: Array, load: LoadCase
+) -> tuple[Imbalance, Array] | None:
+    """Return the balance after a step that leads nearer to a configuration, halved until it does, and that step."""
+    far = np.linalg.norm(balance.apart(here.q, start))
+    x = x * min(1.0, LONGEST_STEP / max(float(np.linalg.norm(x)), LONGEST_STEP))
+    for k in range(STEP_HALVINGS):
+        there = _attempt(balance, here, x / 2**k, load)
+        there = None if there is None else _polished(balance, there, load)
+        if there is not None and np.linalg.norm(balance.apart(there.q, start)) <= (1 + 1e-14) * far:
+            return there, x / 2**k
+    return None
+
+
+def _hastened(way: Array, before: Array, taken: Array) -> Array:
+    """Return a step of an iteration that goes on by `way`, after one `taken` for the way `before` (Anderson 1965)."""
+    change = way - before
+    share = float(way @ change) / max(float(change @ change), 1e-300)
+    return way - share * (taken + change)
+
+
+def neutral_motions(K: Array, scale: float) -> Array:
+    """Return the motions (n, k) that meet no stiffness but rounding of efforts of the size `scale`.
+
+    >>> neutral_motions(np.array([[4.0, 0.0], [0.0, 1e-15]]), 1.0).tolist()
+    [[0.0], [1.0]]
+    """
+    values, vectors = np.linalg.eigh(_symmetric(K))
+    return vectors[:, np.abs(values) <= INDIFFERENT * max(float(np.abs(values).max(initial=0.0)), scale)]
+
+
+def _symmetric(K: Array) -> Array:
+    return np.asarray((K + K.T) / 2)
 
 
 def _polished(balance: Balance, here: Imbalance, load: LoadCase) -> Imbalance:
     """Take Newton steps as long as they halve what is unbalanced: from nearly nothing down to rounding."""
     for _ in range(NEWTON_STEPS):
+        if not here.size:
+            break
         J, _ = jacobian(balance, here, load, ())
         dy = np.linalg.lstsq(J, -np.concatenate([here.efforts, here.rates]), rcond=SINGULAR)[0]
         n = len(dy) - len(here.z)
@@ -92,8 +157,17 @@ def _polished(balance: Balance, here: Imbalance, load: LoadCase) -> Imbalance:
 
 def _ended(balance: Balance, here: Imbalance, load: LoadCase) -> Reached:
     """Return where a search has ended, with a last look at the efforts there."""
-    scale = balance.effort_scale(here.q, here.z, load)
+    scale = _scale(balance, here, load)
     return Reached(here, load, scale, here.size <= NEARLY_BALANCED * scale)
+
+
+def _scale(balance: Balance, here: Imbalance, load: LoadCase) -> float:
+    """Return the size of the efforts in the mechanism, from which what is unbalanced was subtracted."""
+    return max(balance.effort_scale(here.q, here.z, load), _least_scale(balance.slopes(here, load)))
+
+
+def _least_scale(slopes: BalanceSlopes) -> float:
+    return UNIT_ROUNDING * float(np.abs(slopes.K).max(initial=0.0))
 
 
 def _rounding(here: Imbalance, there: Imbalance, scale: float) -> bool:
@@ -134,14 +208,17 @@ def _attempt(balance: Balance, here: Imbalance, x: Array, load: LoadCase, z: Arr
     return there if np.isfinite(there.size) else None
 
 
-def _step(r: Array, K: Array, length: float) -> tuple[Array, float]:
-    """Return the step that lowers r.x + x.K x / 2 most within a length, and by how much."""
-    symmetric = (K + K.T) / 2
+def _step(r: Array, K: Array, length: float, scale: float) -> tuple[Array, float]:
+    """Return the step that lowers r.x + x.K x / 2 most within a length, and by how much.
+
+    Stiffness is a derivative of efforts of the size `scale`, and efforts along a direction are sums of such: where both
+    are no more than rounding of these, the direction is neutral, and is not followed.
+    """
+    symmetric = _symmetric(K)
     values, vectors = np.linalg.eigh(symmetric)
     g = vectors.T @ r
-    largest = float(np.abs(values).max(initial=0.0))
-    flat = np.abs(values) <= SINGULAR * largest
-    still = flat & (np.abs(g) <= SINGULAR * np.abs(g).max(initial=0.0))
+    flat = np.abs(values) <= SINGULAR * max(float(np.abs(values).max(initial=0.0)), scale)
+    still = flat & (np.abs(g) <= BALANCED * scale)
     if (values[~flat] > 0).all() and still[flat].all():
         x = _least(K, -r, still.any())
         if np.linalg.norm(x) <= length:
@@ -208,7 +285,7 @@ def newton(
         here = better
         if stuck:
             break
-    return _ended(balance, here if trim else _polished(balance, here, load), load)
+    return _ended(balance, here if trim else _put_back(balance, q, _polished(balance, here, load), load), load)
 
 
 def _complete(balance: Balance, here: Imbalance, load: LoadCase, trim: bool) -> Imbalance:

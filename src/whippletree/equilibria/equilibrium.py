@@ -10,7 +10,7 @@ import numpy as np
 
 from whippletree.elements.forces import BoxContact, CapsuleContact, Contact, Friction, Tyre
 from whippletree.equilibria.balance import Balance, Imbalance, Mask
-from whippletree.equilibria.descent import Reached, descend, newton
+from whippletree.equilibria.descent import Reached, descend, neutral_motions, newton
 from whippletree.equilibria.equilibrium_tolerances import (
     ADVANCES,
     ENDLESS,
@@ -45,6 +45,10 @@ __all__ = ["Equilibrium", "EquilibriumSearch", "equilibrium", "turned_back"]
 _SHOWN, _SHOWN_ZERO = 1e-9, 1e-12
 """Velocities that are named in words, and coordinates that are shown as zero."""
 
+_TAKES_PART = 0.1
+"""Freedoms of a joint with less than this share of its largest are not named with a neutral motion: axes that a body
+carries with it are tilted a little."""
+
 Judgement = tuple[Stability, LinearModel | None]
 """The word about an equilibrium, and the linear model that it is from, if it is from one."""
 
@@ -56,8 +60,9 @@ class Equilibrium:
 
     `residual` is the largest effort that is not balanced, in N m (forces times the characteristic length of their
     loops). `stability` is "stable", "unstable" or "undecided", by the linear model, and `reason` says why. `unknowns`
-    are the numbers of the load that were found, `hold_efforts` what held joints need, `free` the joints that may be
-    anywhere, and `others` are further equilibria, if several starts were asked for. `model` is the linear model without
+    are the numbers of the load that were found, `hold_efforts` what held joints need. `free` names the coordinates that
+    take part in neutral motions: they may be anywhere, and are as near to the guess as can be. `others` are further
+    equilibria, if several starts were asked for. `model` is the linear model without
     inputs and outputs, if stability was judged by it.
 
     >>> from whippletree.system.example_systems import pendulum
@@ -148,7 +153,8 @@ class Equilibrium:
 
     def _repr_html_(self) -> str:
         title = f'Equilibrium of "{self.system.description.name}": {self.stability} ({self.reason})'
-        return html_section(title, html_table(self._rows()))
+        anywhere = [("anywhere", ", ".join(self.free))] if self.free else []
+        return html_section(title, html_table([*self._rows(), *anywhere]))
 
 
 def equilibrium(
@@ -331,14 +337,17 @@ class EquilibriumSearch:
         complete = replace(plain, tau=free_of_hold.with_hold_efforts(own, load).tau)
         self._check_steady(reached, complete)
         found, model = _stability(free_of_hold, own, reached, complete)
-        free = self._named_motions(own, found) if found.word == "undecided" else ()
+        free = found.motions
+        if found.word != "undecided":
+            at_rest = not own.v.any()
+            free = neutral_motions(free_of_hold.slopes(own, load).K, reached.scale) if at_rest else np.zeros((0, 0))
         return replace(
             plain,
             stability=found.word,
             reason=found.reason,
             unknowns={one.name: load.value(one) for one in sought},
             hold_efforts={} if sought else self._hold_efforts(own),
-            free=free,
+            free=self._named_motions(own, free),
             model=None if self.held.any() else model,
         )
 
@@ -349,13 +358,17 @@ class EquilibriumSearch:
         efforts = own.held / np.array([self.balance.lengths[i] for i in held]) if len(held) else np.zeros(0)
         return {names[i][0]: float(x) for i, x in zip(held, efforts, strict=True)}
 
-    def _named_motions(self, own: Imbalance, found: Stability) -> tuple[str, ...]:
+    def _named_motions(self, own: Imbalance, motions: Array) -> tuple[str, ...]:
         """Return the freedoms that take part in motions without stiffness."""
-        if found.motions.shape[0] != own.motions.shape[1] or not found.motions.shape[1]:
+        if motions.shape[0] != own.motions.shape[1] or not motions.shape[1]:
             return ()
-        size = np.abs(own.motions @ found.motions).max(axis=1, initial=0.0)
-        names = freedom_labels(self.system)[0]
-        return tuple(names[i][0] for i in np.flatnonzero(size > SAME_PLACE * size.max(initial=0.0)))
+        size = np.abs(own.motions @ motions).max(axis=1, initial=0.0)
+        names, found = freedom_labels(self.system)[0], []
+        for use in self.system.description.coordinate_owners:
+            where = self.system.v_slice(use.name)
+            least = max(SAME_PLACE * size.max(), _TAKES_PART * size[where].max(initial=0.0))
+            found += [names[i][0] for i in range(where.start, where.stop) if size[i] > least]
+        return tuple(found)
 
     def _check_steady(self, reached: Reached, complete: Equilibrium) -> None:
         """Refuse a motion that does not stay as it is when the coordinates that move have advanced.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from whippletree.equilibria.balance import Imbalance
+from whippletree.equilibria.balance import Imbalance, null_space
 from whippletree.equilibria.descent import Reached, jacobian, newton
 from whippletree.equilibria.equilibrium import Equilibrium, EquilibriumSearch, turned_back
 from whippletree.equilibria.equilibrium_tolerances import (
@@ -23,11 +23,13 @@ from whippletree.equilibria.equilibrium_tolerances import (
     BALANCED,
     DETOUR,
     FIRST_ARC,
+    INDIFFERENT,
     LONGEST_ARC,
     NEARLY_BALANCED,
     SAME_PLACE,
     SAME_VALUE,
     SHORTEST_ARC,
+    SINGULAR,
     STRAIGHT,
     TURN_BISECTIONS,
 )
@@ -265,9 +267,13 @@ class _PathFollower:
 
     def _point(self, here: Imbalance, load: LoadCase, before: Array | None) -> _Point:
         """Return a point with its tangent, which goes on as the one before, or towards the last value."""
-        J = self._jacobian(here, load)
-        along = np.linalg.svd(J)[2][-1]
-        nz = len(here.z)
+        nz, nv = len(here.z), len(here.motions)
+        free = null_space(self._jacobian(here, load), INDIFFERENT)
+        wanted = np.eye(len(free))[-1] * self.forward
+        if before is not None:
+            wanted = np.concatenate([here.motions.T @ before[:nv], before[nv:]])
+        along = free @ (free.T @ wanted) if free.shape[1] > 1 else free[:, 0]  # neutral motions take no part
+        along = along / np.linalg.norm(along)
         n = len(along) - 1 - nz
         tangent = np.concatenate([here.motions @ along[:n], along[n:]])
         against = tangent @ before if before is not None else along[-1] * self.forward
@@ -296,7 +302,7 @@ class _PathFollower:
             J = self._jacobian(here, load)
             across = np.concatenate([here.motions.T @ t[:nv], t[nv:]])
             right = np.concatenate([-here.efforts, -here.rates, [0.0]])
-            dy = np.linalg.lstsq(np.vstack([J, across * np.abs(J).max()]), right, rcond=None)[0]
+            dy = np.linalg.lstsq(np.vstack([J, across * np.abs(J).max()]), right, rcond=SINGULAR)[0]
             if np.linalg.norm(dy) > 2 * arc:
                 return None
             n = len(dy) - 1 - nz

@@ -15,6 +15,10 @@ NEARLY_BALANCED = 1e-9
 SMALLEST_EFFORT = 1e-12
 """Efforts in N m below which nothing acts at all: a mechanism without gravity and springs."""
 
+UNIT_ROUNDING = 1e-4
+"""Efforts are at least this share of the stiffness in size: then `BALANCED` is what rounding of a unit displacement
+does to a spring that is free of load."""
+
 RELAXATION_STEPS = 400
 """Steps of the descent. Ten lead to rest from an ordinary guess; the rest is for long ways and stiff stops."""
 
