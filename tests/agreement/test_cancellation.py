@@ -102,3 +102,18 @@ def test_loops_that_free_joints_close_move_like_trees(bodies: int, free: tuple[i
         assert np.allclose(own[f"j{k}"].force, forces[f"j{k}"].force, rtol=1e-9, atol=1e-9)
     for k in free:
         assert np.abs(own[f"air{k}"].force).max() < 1e-9
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_spin_without_inertia_is_refused_in_words(formulation: str) -> None:
+    """A massless sleeve on the coupler of a four-bar."""
+    m = wt.Mechanism("sleeve on a four-bar")
+    a, b, c = (m.body(n, wt.rod(length=x, mass=1.0, axis="x")) for n, x in (("a", 1.0), ("b", 2.0), ("c", 1.0)))
+    m.revolute("A", m.ground, a, axis="y")
+    m.revolute("B", a, b, at=(1, 0, 0), axis="y")
+    m.revolute("C", b, c, at=(2, 0, 0), axis="y")
+    m.revolute("D", m.ground, c, at=(2, 0, 0), at_child=(1, 0, 0), axis="y")
+    m.revolute("spin", b, m.body("sleeve"), axis="x")
+    s = m.build(guess={"A": -1.0, "B": 1.0})
+    with pytest.raises(wt.DynamicsError, match=r"inertia"):
+        s.forward_dynamics(s.q0, s.v0, formulation=formulation)

@@ -204,9 +204,10 @@ def factor_symmetric(
     L: dict[Key, Column] = {}
     for k in order:
         limit = least.get(k)
-        if share and diagonal[k] is not entries[k, k]:
+        pivot = diagonal.setdefault(k, ca.SX(0))  # what has neither inertia nor a condition gives no finite number
+        if share and (k, k) in entries and pivot is not entries[k, k]:
             limit = share * entries[k, k]
-        reciprocal[k] = 1 / trusted(diagonal[k], limit)
+        reciprocal[k] = 1 / trusted(pivot, limit)
         L[k] = {i: times(value, reciprocal[k]) for i, value in below[k].items()}
         rest = list(below[k].items())
         for n, (i, value) in enumerate(rest):
@@ -293,7 +294,7 @@ def factor_lu(
     values: list[ca.SX] = []
     for row, column in pivots:
         own = left.pop(row)
-        value = own.pop(column)
+        value = own.pop(column, ca.SX(0))
         reciprocal = 1 / trusted(value, least.get((row, column)))
         values.append(value)
         below: Column = {}

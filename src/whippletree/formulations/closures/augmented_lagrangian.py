@@ -201,5 +201,5 @@ def _rounding(matrix: Mapping[tuple[int, int], ca.SX], factors: SymmetricFactor)
     """Return the part of rounding in the estimate (1)."""
     largest = ca.SX(1)
     for i, reciprocal in factors.reciprocal.items():
-        largest = ca.fmax(largest, ca.fabs(matrix[i, i] * reciprocal))
+        largest = ca.fmax(largest, ca.fabs(matrix.get((i, i), ca.SX(0)) * reciprocal))
     return _ROUNDING * largest
