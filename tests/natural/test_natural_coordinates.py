@@ -10,6 +10,7 @@ from support.loop_models import inputs
 from support.natural_models import all_joints, five_links
 from whippletree.analysis.models import human_body, quarter_car, two_arms
 from whippletree.analysis.natural_sizes import plane_distances, plane_size
+from whippletree.system.example_systems import four_bar
 
 A = "velocity_transformation/natural/multipliers"
 EXACT = "natural/exact/10000000/6"
@@ -167,3 +168,38 @@ def test_options_are_checked() -> None:
     ):
         with pytest.raises(wt.StateError, match=words):
             s.forward_dynamics(s.q0, s.v0, formulation="natural", **choice)
+
+
+WRONG = (None, 3, "x", b"x", [], {}, [[1.0]], object(), np.zeros((2, 3, 4)), 10**5000, np.full(15, np.nan), ["a"])
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=range(len(WRONG)))
+def test_what_is_no_state_is_refused_in_words(wrong: object) -> None:
+    s = four_bar()
+    natural, absolute = s.natural, s.absolute
+    x = natural.coordinates(s.q0)
+    calls = (
+        lambda: natural.fit(wrong, x, s.q0),
+        lambda: natural.fit(x, wrong, s.q0),
+        lambda: natural.fit(x, x, wrong),
+        lambda: natural.rows_at(wrong, x),
+        lambda: natural.residual(wrong),
+        lambda: natural.jacobian(wrong),
+        lambda: absolute.joint_of(wrong),
+        lambda: absolute.joints(wrong, wrong),
+        lambda: absolute.state(s.q0, wrong),
+        lambda: s.realtime().c_source(name="2x" if isinstance(wrong, str) else wrong),
+    )
+    for call in calls:
+        with pytest.raises(wt.WhippletreeError):
+            call()
+
+
+@pytest.mark.parametrize("wrong", [(1e300, 1e300), (1.0, 1e200)])
+def test_terms_of_baumgarte_beyond_numbers(wrong: tuple[float, float]) -> None:
+    s = four_bar()
+    for call in (s.forward_dynamics, lambda q, v, **given: s.simulate(0.01, q=q, v=v, **given)):
+        with pytest.raises(wt.StateError, match="at most 1e\\+100"):
+            call(s.q0, s.v0, formulation="tree_augmented", baumgarte=wrong)
+    with pytest.raises(wt.StateError, match="omega= and mu= must be at most"):
+        s.forward_dynamics(s.q0, s.v0, formulation="penalty", omega=1e300)

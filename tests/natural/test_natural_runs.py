@@ -175,3 +175,95 @@ def test_refused_mechanisms() -> None:
         m.revolute(name, m.ground, m.body(f"wheel {name}", wt.cylinder(0.1, 0.1, mass=1.0)), prescribed=name == "B")
     with pytest.raises(wt.StateError, match='joint "B" is prescribed'):
         m.build().simulate(1.0, formulation="natural", step=0.1)
+
+
+def turning(kind: str) -> wt.System:
+    """A body that turns by a joint of some type, its centre on the axis; a universal joint has another body between."""
+    m = wt.Mechanism(kind, gravity=(0, 0, 0))
+    body = m.body("rotor", wt.box((0.2, 0.3, 0.4), mass=1.0))
+    if kind == "geared":
+        for name in "AB":
+            wheel = body if name == "A" else m.body("wheel", wt.cylinder(0.1, 0.1, mass=1.0))
+            m.revolute(name, m.ground, wheel, axis="z", at=(0, 0, 0) if name == "A" else (0, 1, 0))
+        m.gear("pair", "A", "B", ratio=-1.5)
+    elif kind == "counter-rotating":
+        m.revolute("A", m.ground, body, axis="z")
+        m.revolute("B", body, m.body("inner", wt.box((0.1, 0.1, 0.2), mass=0.5)), axis="z")
+    elif kind in ("universal", "free", "spherical"):
+        getattr(m, kind)("A", m.ground, body)
+    else:
+        getattr(m, kind)("A", m.ground, body, axis="z", **({"lead": 0.3} if kind == "screw" else {}))
+    return m.build()
+
+
+SPEEDS = {
+    "revolute": [1.0],
+    "cylindrical": [1.0, 0.1],
+    "planar": [1.0, 0.1, -0.2],
+    "screw": [1.0],
+    "universal": [1.0, 0.0],
+    "universal, both": [0.7, 0.2],
+    "spherical": [0.0, 0.0, 1.0],
+    "free": [0.0, 0.0, 1.0, 0.1, 0.0, 0.0],
+    "counter-rotating": [1.0, -2.5],
+    "geared": [1.0, -1.5],
+}
+
+
+@pytest.mark.parametrize("rate", [6 * np.pi, *deep([0.5, 40.0])])
+@pytest.mark.parametrize("kind", SPEEDS)
+def test_turns_are_counted_in_every_step(kind: str, rate: float) -> None:
+    """Runs with rare outputs are rows of the one with all of them, and turns are those of another formulation."""
+    s, h = turning(kind.split(",", maxsplit=1)[0]), 1e-3
+    v = rate * np.array(SPEEDS[kind])
+    every = {n: s.simulate(0.8, every=n * h, v=v, formulation="natural", step=h) for n in (1, 50, 200, 800)}
+    for n, run in every.items():
+        assert run.q == pytest.approx(every[1].q[::n], abs=1e-11)
+        assert run.v == pytest.approx(every[1].v[::n], abs=1e-9)
+    fine = s.simulate(0.8, times=every[50].t, v=v, tolerance=1e-10)
+    assert every[50].q == pytest.approx(fine.q, abs=0.8 * (rate * 2.5 * h) ** 2 * rate)
+    turns = {n: run.certificate.largest_turn for n, run in every.items()}
+    assert set(turns.values()) == {turns[1]}
+    assert 0.5 * rate * h < turns[1] < 5 * rate * h
+
+
+@pytest.mark.parametrize("projections", [False, True])
+@pytest.mark.parametrize("step", [0.3, 0.1, 0.04])
+def test_steps_that_turn_too_far_are_told(step: float, projections: bool) -> None:
+    """At three turns a second: the rule turns by less than the rate says, and never by half a turn."""
+    try:
+        run = turning("revolute").simulate(
+            1.2, v=[6 * np.pi], formulation="natural", step=step, projections=projections, tolerance=1e-11
+        )
+    except wt.SimulationError as error:
+        assert "take a smaller step" in str(error)
+    else:
+        assert any('joint "A" turns by' in one for one in run.certificate.problems)
+
+
+def test_tolerances_go_with_the_square_of_the_step() -> None:
+    """With projections errors fall with h^2 down to rounding, though nobody gives a tolerance."""
+    s = four_bar()
+    fine = s.simulate(0.1, every=0.1, tolerance=1e-12).q[-1]
+    errors = []
+    for step in (1e-3, 2.5e-4, 6.25e-5):
+        run = s.simulate(0.1, every=0.1, formulation="natural", step=step, projections=True)
+        assert run.certificate.ok
+        errors.append(np.abs(run.q[-1] - fine).max())
+    assert errors[0] / errors[1] == pytest.approx(16.0, rel=0.2)
+    assert errors[1] / errors[2] == pytest.approx(16.0, rel=0.3)
+    assert NaturalOptions(step=1e-9).settled == 1e-14
+    assert NaturalOptions(step=1e-3, tolerance=1e-3).settled == 1e-3
+
+
+@pytest.mark.parametrize("step", [1e300, 1e-300, 1e10])
+def test_steps_beyond_numbers(step: float) -> None:
+    with pytest.raises(wt.WhippletreeError):
+        four_bar().simulate(10 * step if step < 1 else step, formulation="natural", step=step)
+    try:
+        stepper = four_bar().realtime(step=step, method="natural")
+    except wt.StateError as error:
+        assert "out of range" in str(error)
+    else:
+        assert stepper.step().name == "NOT_FINITE"
+    assert four_bar().realtime(step=1e-10, method="natural").step().name == "DONE"

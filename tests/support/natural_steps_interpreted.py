@@ -10,6 +10,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from whippletree.natural.natural_coordinates import fitted_joints
 from whippletree.realtime import RealtimeStepper
 from whippletree.studies.natural_runs import NaturalRun
 
@@ -43,7 +44,7 @@ def interpreted(run: NaturalRun, steps: int) -> InterpretedRows:
             ("end", ca.vertcat(*made.ended())),
         )
     }
-    fit = ca.Function("fit", [x, rates, near, *natural.parameter_symbols], [*natural.fitted(x, rates, near)])
+    fit = ca.Function("fit", [x, rates, near, *natural.parameter_symbols], [*fitted_joints(natural, x, rates, near)])
     parameters = natural.parameter_values(run.parameters)
     given = {"tau": run.tau, "t": np.array([run.t]), "parameters": run.parameters}
     column = [*natural.state(run.q, run.v, parameters=run.parameters), made.begin(run.q, run.v, given)]

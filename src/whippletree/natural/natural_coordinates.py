@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from whippletree.natural.natural_loops import NaturalLoops
     from whippletree.system.evaluator import ParameterValues
 
-__all__ = ["LARGE", "NaturalCoordinates", "NaturalPart"]
+__all__ = ["LARGE", "NaturalCoordinates", "NaturalPart", "fitted_joints", "forces_at", "natural_kernel"]
 
 LARGE = 40
 """With more natural coordinates steps are loops over bodies and conditions: one straight line takes long to compile."""
@@ -205,13 +205,14 @@ class NaturalCoordinates:
     @made_once
     def mass_matrix(self) -> Array:
         """The constant mass matrix (n, n), with parameters as described."""
-        return self.mass_at(self.parameter_values())
+        return self.mass_at()
 
-    def mass_at(self, parameters: list[Array]) -> Array:
-        """Return the mass matrix (n, n) for numbers of the parameters."""
+    def mass_at(self, parameters: ParameterValues = None) -> Array:
+        """Return the mass matrix (n, n) for parameters."""
         n, where = self.n_coordinates, self.model.places()
         M = np.zeros((n, n))
-        values = np.array(self._masses_of_bodies(*parameters) if parameters else self._masses_of_bodies()["o0"])
+        given = self.parameter_values(parameters)
+        values = np.array(self._masses_of_bodies(*given) if given else self._masses_of_bodies()["o0"])
         for k, body in enumerate(self.model.bodies):
             for i, e in enumerate(body.basis):
                 for j, f in enumerate(body.basis):
@@ -225,9 +226,10 @@ class NaturalCoordinates:
         blocks = ca.densify(ca.SX(ca.horzcat(*(body.M for body in self.model.bodies))))
         return ca.Function("M", self.parameter_symbols, [blocks])
 
-    def rows_at(self, x: Array, rates: Array, parameters: list[Array]) -> tuple[Array, Array]:
+    def rows_at(self, x: ArrayLike, rates: ArrayLike, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return Phi_x (m, n) and Phi'' at zero accelerations (m) at coordinates and velocities, t = 0."""
-        rows, bias = self._rows_and_bias(x, rates, 0.0, *parameters)
+        x, rates = (self._one(value, name) for value, name in ((x, "x"), (rates, "rates")))
+        rows, bias = self._rows_and_bias(x, rates, 0.0, *self.parameter_values(parameters))
         return np.array(rows), np.array(bias).ravel()
 
     @made_once
@@ -305,9 +307,15 @@ class NaturalCoordinates:
         start = self.system.q0 if near is None else self._rows(near, "near", self.system.nq)
         return self.fit(x, rates, start, parameters=parameters)
 
-    def fit(self, x: Array, rates: Array, near: Array, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
+    def fit(
+        self, x: ArrayLike, rates: ArrayLike, near: ArrayLike, *, parameters: ParameterValues = None
+    ) -> tuple[Array, Array]:
         """Return the joint coordinates and velocities nearest to natural ones, however far off these are."""
         nq = self.system.nq
+        x, rates = (self._rows(value, name, self.n_coordinates) for value, name in ((x, "x"), (rates, "rates")))
+        near = self._rows(near, "near", nq)
+        if rates.shape != x.shape or near.shape not in ((nq,), (*x.shape[:-1], nq)):
+            raise StateError(f"x=, rates= and near= must have rows alike, not {x.shape}, {rates.shape}, {near.shape}")
         q = np.broadcast_to(near, (*x.shape[:-1], nq)).copy()
         for _ in range(_MOST_FITS):
             both = self._run(self._fit, x, rates, q, parameters=parameters)
@@ -323,7 +331,7 @@ class NaturalCoordinates:
 
     def jacobian(self, x: ArrayLike, *, parameters: ParameterValues = None) -> Array:
         """Return Phi_x (m, n)."""
-        x = self._rows(x, "x", self.n_coordinates)
+        x = self._one(x, "x")
         conditions = self.symbolic_conditions
         found = ca.Function("jacobian", [conditions.x, conditions.t, *self.parameter_symbols], [conditions.jacobian])
         return np.array(ca.densify(found(x, 0.0, *self.parameter_values(parameters))))
@@ -332,11 +340,18 @@ class NaturalCoordinates:
         """Return finite numbers (size) or (k, size)."""
         try:
             found = np.array(value, dtype=np.float64)
-        except (TypeError, ValueError):
+        except Exception:  # whatever an object answers that is asked for numbers
             found = np.full(1, np.nan)
         if found.ndim not in (1, 2) or found.shape[-1] != size or not np.isfinite(found).all():
             raise StateError(f"{name}= must be {size} finite numbers, or rows of so many, not {shown(value)}")
         return np.ascontiguousarray(found)
+
+    def _one(self, value: object, name: str) -> Array:
+        """Return the coordinates or velocities (n) of one state."""
+        found = self._rows(value, name, self.n_coordinates)
+        if found.ndim > 1:
+            raise StateError(f"{name}= must be the {self.n_coordinates} numbers of one state, not {found.shape}")
+        return found
 
     # ------------------------------------------------------------------ kernels
 
@@ -354,30 +369,6 @@ class NaturalCoordinates:
         values = self.system.kernels.inputs.parameter_set(given)
         return [np.array([p.value for p in described], dtype=np.float64) if values is None else values]
 
-    def kernel(
-        self, name: str, inputs: dict[str, ca.SX], size: int, make: Callable[[], ca.SX | LoopProgram], about: str = ""
-    ) -> Kernel:
-        """Return a kernel of inputs by name and one result (size); parameters are an input beside them, the last one.
-
-        It is traced only if its code is not in the disk cache.
-        """
-        given = {**inputs, **dict(zip(["parameters"], self.parameter_symbols, strict=False))}
-        signature = Signature(
-            tuple((label, symbol.numel()) for label, symbol in given.items()), ((name, size),), (size,)
-        )
-
-        def program() -> StraightLine | RolledLoops:
-            made = make()
-            if isinstance(made, LoopProgram):
-                return RolledLoops(made)
-            return StraightLine(ca.Function(name.replace(" ", "_"), list(given.values()), [ca.densify(made)]))
-
-        defaults = dict(zip(["parameters"], self.parameter_values(), strict=False))
-        key = f"{source_key()}|{self.system.description.fingerprint()}|natural {name}|{about}|{signature}"
-        key += f"|{self.system.plan.cuts}|{self.large}"
-        what = f'{name} of "{self.system.description.name}"'
-        return Kernel(key, signature, program, open_cache(), defaults, what=what)
-
     @made_once
     def _place(self) -> Kernel:
         def make() -> ca.SX:
@@ -389,7 +380,7 @@ class NaturalCoordinates:
             rates += [joint.rate_map(q[in_q]) @ v[in_v] for joint, in_q, in_v in own]
             return ca.SX(ca.vertcat(ca.SX(0, 1), *places, *rates))
 
-        return self.kernel("natural coordinates", dict(self._symbols), 2 * self.n_coordinates, make)
+        return natural_kernel(self, "natural coordinates", dict(self._symbols), 2 * self.n_coordinates, make)
 
     @made_once
     def _fit(self) -> Kernel:
@@ -399,9 +390,9 @@ class NaturalCoordinates:
         size = self.system.nq + self.system.nv
 
         def make() -> ca.SX | LoopProgram:
-            return self.loops.fit_program() if self.loops else ca.SX(ca.vertcat(*self.fitted(x, v, near)))
+            return self.loops.fit_program() if self.loops else ca.SX(ca.vertcat(*fitted_joints(self, x, v, near)))
 
-        return self.kernel("joint coordinates", inputs, size, make)
+        return natural_kernel(self, "joint coordinates", inputs, size, make)
 
     @property
     def large(self) -> bool:
@@ -419,27 +410,6 @@ class NaturalCoordinates:
 
         return NaturalLoops(self) if loops_fit(self) else None
 
-    def forces(self, given: Mapping[str, ca.SX] | None) -> ca.SX:
-        """Return Q (n) at a state in joint coordinates with what acts; of weights alone if none is given."""
-        eq, walk = self.equations, self.walk
-        if given is not None:
-            here = eq.loaded(dict(given))
-            walk = here.walk
-            if eq.closed:
-                walk = eq.closure_set(dict(given), kept=False).efforts_at_cuts(walk, here.tau)
-        return natural_forces(walk, self.model)
-
-    def fitted(self, x: ca.SX, rates: ca.SX, near: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return q and v as expressions of natural coordinates and velocities."""
-        bodies = dict(enumerate(fit_bodies(self.model, x, rates)))
-        q, v = ca.SX(near), ca.SX.zeros(self.system.nv)
-        own = self.model.relative_places()
-        for k, (joint, (in_q, in_v)) in enumerate(zip(self.model.joints, self.joint_slices, strict=True)):
-            found = fit_joint(joint, bodies, x[own[k]] if k in own else near[in_q])
-            if joint.joint.nv:
-                q[in_q], v[in_v] = found
-        return q, v
-
     @made_once
     def joint_slices(self) -> list[tuple[slice, slice]]:
         """Where the coordinates and velocities of each joint are in q and v."""
@@ -451,7 +421,7 @@ class NaturalCoordinates:
     def _residual(self) -> Kernel:
         conditions = self.symbolic_conditions
         phi = ca.substitute(conditions.phi, conditions.t, ca.SX(0))
-        return self.kernel("conditions", {"x": conditions.x}, self.n_conditions, lambda: phi)
+        return natural_kernel(self, "conditions", {"x": conditions.x}, self.n_conditions, lambda: phi)
 
     def _run(self, kernel: Kernel, *inputs: Array, parameters: ParameterValues) -> Array:
         """Evaluate a kernel for one state, or for rows of states."""
@@ -496,3 +466,54 @@ class NaturalCoordinates:
 def _body_name(where: dict[str, tuple[int, Any]], node: int) -> str:
     """Return the name of a node: of its first body."""
     return next(name for name, (index, _) in where.items() if index == node)
+
+
+def natural_kernel(
+    natural: NaturalCoordinates,
+    name: str,
+    inputs: dict[str, ca.SX],
+    size: int,
+    make: Callable[[], ca.SX | LoopProgram],
+    about: str = "",
+) -> Kernel:
+    """Return a kernel of inputs by name and one result (size); parameters are an input beside them, the last one.
+
+    It is traced only if its code is not in the disk cache.
+    """
+    given = {**inputs, **dict(zip(["parameters"], natural.parameter_symbols, strict=False))}
+    signature = Signature(tuple((label, symbol.numel()) for label, symbol in given.items()), ((name, size),), (size,))
+
+    def program() -> StraightLine | RolledLoops:
+        made = make()
+        if isinstance(made, LoopProgram):
+            return RolledLoops(made)
+        return StraightLine(ca.Function(name.replace(" ", "_"), list(given.values()), [ca.densify(made)]))
+
+    defaults = dict(zip(["parameters"], natural.parameter_values(), strict=False))
+    key = f"{source_key()}|{natural.system.description.fingerprint()}|natural {name}|{about}|{signature}"
+    key += f"|{natural.system.plan.cuts}|{natural.large}"
+    what = f'{name} of "{natural.system.description.name}"'
+    return Kernel(key, signature, program, open_cache(), defaults, what=what)
+
+
+def forces_at(natural: NaturalCoordinates, given: Mapping[str, ca.SX] | None) -> ca.SX:
+    """Return Q (n) at a state in joint coordinates with what acts; of weights alone if none is given."""
+    eq, walk = natural.equations, natural.walk
+    if given is not None:
+        here = eq.loaded(dict(given))
+        walk = here.walk
+        if eq.closed:
+            walk = eq.closure_set(dict(given), kept=False).efforts_at_cuts(walk, here.tau)
+    return natural_forces(walk, natural.model)
+
+
+def fitted_joints(natural: NaturalCoordinates, x: ca.SX, rates: ca.SX, near: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return q and v as expressions of natural coordinates and velocities."""
+    bodies = dict(enumerate(fit_bodies(natural.model, x, rates)))
+    q, v = ca.SX(near), ca.SX.zeros(natural.system.nv)
+    own = natural.model.relative_places()
+    for k, (joint, (in_q, in_v)) in enumerate(zip(natural.model.joints, natural.joint_slices, strict=True)):
+        found = fit_joint(joint, bodies, x[own[k]] if k in own else near[in_q])
+        if joint.joint.nv:
+            q[in_q], v[in_v] = found
+    return q, v

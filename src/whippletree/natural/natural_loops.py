@@ -21,7 +21,7 @@ import casadi as ca
 from whippletree.formulations.natural.natural_model import GROUND, NaturalJoint
 from whippletree.natural.block_elimination import BlockMatrix
 from whippletree.natural.kept_energy import kept_energy
-from whippletree.natural.natural_coordinates import NaturalCoordinates
+from whippletree.natural.natural_coordinates import NaturalCoordinates, forces_at
 from whippletree.natural.natural_fit import FittedBody, fit_body, fit_joint
 from whippletree.programs.function_forms import ExpressionForm, form_of_expression
 from whippletree.programs.loop_program import ItemLoop, LoopProgram, ProgramStep, Segment, StepFunction
@@ -415,7 +415,7 @@ class NaturalLoops:
         own = {"q": self.q, "v": self.speeds, "t": t}
         where = {**{name: own[name] for name in names}, **(arguments if loaded else {})}
         symbols = {name: ca.SX.sym("given", numbers.size) for name, numbers in where.items() if name != "parameters"}
-        Q = natural.forces(symbols if loaded else None)
+        Q = forces_at(natural, symbols if loaded else None)
         given: list[Bound] = [(symbol, where[name]) for name, symbol in symbols.items()]
         if "parameters" in arguments:
             given.append((natural.parameter_symbols[0], arguments["parameters"]))

@@ -13,7 +13,14 @@ from whippletree.natural.natural_coordinates import NaturalCoordinates
 from whippletree.simulate.run_arguments import positive
 from whippletree.system import System
 
-__all__ = ["refuse_mechanism", "step_settings"]
+__all__ = ["BOOK_STEP", "refuse_mechanism", "step_settings"]
+
+BOOK_STEP = 8e-3
+"""The step of example 8.6, to which the book's tolerances belong. A change of coordinates is one of accelerations times
+h^2 / 4: below this step tolerances go with h^2."""
+
+_SHORTEST, _LONGEST = 1e-100, 1e100
+"""Steps whose squares are numbers, in seconds."""
 
 _ALPHA = 1e7
 """Penalty of a condition for each kilogram of the mean mass of the bodies (the book: 10^7 for bodies of 1 kg)."""
@@ -35,6 +42,8 @@ def step_settings(natural: NaturalCoordinates, h: float, alpha: object, mu: obje
     >>> step_settings(pendulum().natural, 0.01, None, 1e-3, projections=False)[-1].item()
     0.001
     """
+    if not _SHORTEST <= h <= _LONGEST:
+        raise StateError(f"step={h:g} s is out of range in natural coordinates: its square is no number")
     mean = float(np.mean(natural.masses)) or 1.0
     weights = _by_condition(natural, alpha, "alpha", max(_ALPHA, _STIFF / h**2) * mean)
     times = _by_condition(natural, 0.0 if projections else mu, "mu", h / _DAMPING)
@@ -50,7 +59,8 @@ def _by_condition(natural: NaturalCoordinates, given: object, name: str, otherwi
                 raise StateError(f"{name}=: there is no condition {suggestion(key, names)}; see natural.conditions")
             found[names.index(key)] = positive(value, f"{name} of {key!r}")
     elif given is not None:
-        found[:] = given if given == 0 else positive(given, name)
+        zero = isinstance(given, int | float) and given == 0
+        found[:] = 0.0 if zero else positive(given, name)
     return found
 
 

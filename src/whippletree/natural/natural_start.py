@@ -17,6 +17,7 @@ from whippletree.formulations.closures.augmented_lagrangian import ROUNDED
 from whippletree.formulations.methods.natural import LIGHT
 from whippletree.kernels.kernel import Array
 from whippletree.natural.natural_coordinates import NaturalCoordinates
+from whippletree.system.evaluator import ParameterValues
 
 __all__ = ["start_accelerations"]
 
@@ -29,10 +30,10 @@ _SETTLED = 1e-14
 
 
 def start_accelerations(
-    natural: NaturalCoordinates, x: Array, rates: Array, Q: Array, parameters: list[Array]
+    natural: NaturalCoordinates, x: Array, rates: Array, Q: Array, parameters: ParameterValues
 ) -> Array:
     """Return x'' (n) at natural coordinates and velocities under the forces Q."""
-    M = natural.mass_at(parameters) if parameters else natural.mass_matrix
+    M = natural.mass_matrix if parameters is None else natural.mass_at(parameters)
     rows, gamma = natural.rows_at(x, rates, parameters)
     masses = np.maximum(np.diag(M), LIGHT * np.diag(M).mean())
     easy = (rows**2 / masses).sum(axis=1)

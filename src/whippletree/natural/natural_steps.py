@@ -50,7 +50,7 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array, Kernel
 from whippletree.natural.kept_energy import kept_energy
-from whippletree.natural.natural_coordinates import NaturalCoordinates
+from whippletree.natural.natural_coordinates import NaturalCoordinates, fitted_joints, forces_at, natural_kernel
 from whippletree.natural.natural_loops import NaturalLoops
 from whippletree.natural.natural_start import start_accelerations
 from whippletree.programs.loop_program import ItemLoop, LoopProgram, ProgramStep, Segment
@@ -145,7 +145,7 @@ class NaturalSteps:
     ) -> Kernel:
         given = self.inputs() if inputs is None else inputs
         about = f"{self.loaded}|{self.projections}|{self.wrenches}"
-        return self.natural.kernel(name, given, size, make, about)
+        return natural_kernel(self.natural, name, given, size, make, about)
 
     def begin(self, q: Array, v: Array, inputs: Mapping[str, Array]) -> Array:
         """Return x'' (n) at the start of a run, at efforts, time, wrenches and parameters that are given by name."""
@@ -155,7 +155,7 @@ class NaturalSteps:
         given, values = {"q": q, "v": v, **inputs}, natural.parameter_values(parameters)
         names, function = self._acting_forces
         Q = np.array(function(*(given[name] for name in names), *values)).ravel()
-        return start_accelerations(natural, x, rates, Q, values)
+        return start_accelerations(natural, x, rates, Q, parameters)
 
     @made_once
     def _acting_forces(self) -> tuple[list[str], ca.Function]:
@@ -164,7 +164,7 @@ class NaturalSteps:
         sizes = {"q": natural.system.nq, "v": natural.system.nv}
         symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
         symbols |= {"tau": self.tau, "t": self.t, **self.acting}
-        function = ca.Function("Q", [*symbols.values(), *natural.parameter_symbols], [natural.forces(symbols)])
+        function = ca.Function("Q", [*symbols.values(), *natural.parameter_symbols], [forces_at(natural, symbols)])
         return list(symbols), function
 
     @made_once
@@ -221,7 +221,7 @@ class NaturalSteps:
                 return self._end_loops(loops)
             x, v, a, kept = self.ended()
             near = self.layout.parts(self.start)[4]
-            return ca.vertcat(x, v, a, kept, self.natural.fitted(x, v, near)[0] if self.loaded else near)
+            return ca.vertcat(x, v, a, kept, fitted_joints(self.natural, x, v, near)[0] if self.loaded else near)
 
         return self._kernel("natural step end", self.layout.size, make)
 
@@ -366,9 +366,9 @@ class NaturalSteps:
     def _forces(self, point: _Iterate, t: ca.SX) -> ca.SX:
         """Return Q: weight, and what elements and efforts do at fitted joint coordinates."""
         if not self.loaded:
-            return self.natural.forces(None)
-        q, v = self.natural.fitted(point.x, point.v, self.layout.parts(self.start)[4])
-        return self.natural.forces({"q": q, "v": v, "tau": self.tau, "t": t, **self.acting})
+            return forces_at(self.natural, None)
+        q, v = fitted_joints(self.natural, point.x, point.v, self.layout.parts(self.start)[4])
+        return forces_at(self.natural, {"q": q, "v": v, "tau": self.tau, "t": t, **self.acting})
 
     def _tangent(self, point: _Iterate) -> SymmetricFactor:
         """Return the factors of K (8.134)."""

@@ -14,12 +14,13 @@ import casadi as ca
 import numpy as np
 
 from whippletree.kernels.kernel import Array
+from whippletree.natural.natural_coordinates import fitted_joints
 from whippletree.natural.natural_loops import NaturalLoops
-from whippletree.natural.natural_settings import refuse_mechanism, step_settings
+from whippletree.natural.natural_settings import BOOK_STEP, refuse_mechanism, step_settings
 from whippletree.natural.natural_steps import NaturalSteps
 from whippletree.programs.loop_program import ItemLoop, LoopProgram, ProgramStep, RepeatedSteps, Segment
 from whippletree.programs.step_tables import Numbers, copied, segment
-from whippletree.realtime.realtime_tolerances import CHANGED
+from whippletree.realtime.realtime_tolerances import CHANGED, ROUNDED
 from whippletree.realtime.step_equations import NaturalChoice, StepOptions, StepStatus, TracedStep
 from whippletree.system import System
 
@@ -76,7 +77,7 @@ class NaturalStep(TracedStep):
                 (start,) = at([steps.corrected()], start, d)
         memory = ca.SX(ca.vertcat(*at(list(steps.ended()), start, d)))
         n = steps.layout.n
-        q, v = self._natural.fitted(memory[:n], memory[n : 2 * n], q)
+        q, v = fitted_joints(self._natural, memory[:n], memory[n : 2 * n], q)
         if parameters:
             q, v = ca.substitute([q, v], self._natural.parameter_symbols, parameters)
         return self._finished(state, ca.SX(ca.vertcat(q, v)), memory, change, given)
@@ -88,7 +89,8 @@ class NaturalStep(TracedStep):
         if self._eq.closed:
             q, v, status = self._closed(q, v, t, given, ca.SX(1), 1)
         scale = ca.fmax(1.0, ca.mmax(ca.fabs(memory[:n])))
-        status = ca.if_else(change < CHANGED * scale, status, StepStatus.ITERATIONS)
+        allowed = max(ROUNDED, CHANGED * min(1.0, (self._options.step / BOOK_STEP) ** 2))
+        status = ca.if_else(change < allowed * scale, status, StepStatus.ITERATIONS)
         return self._judged(state, ca.vertcat(q, v, memory, t), status)
 
     # ------------------------------------------------------------------ loops, for large mechanisms

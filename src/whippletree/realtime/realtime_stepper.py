@@ -373,7 +373,7 @@ class RealtimeStepper:
         if isinstance(frames, str) or not isinstance(frames, Iterable):
             raise StateError(f'frames= must list bodies or frames, as in frames=["hand"], not {shown(frames)}')
         places = dict.fromkeys(self.system.kernels.inputs.place_name(frame) for frame in frames)
-        return step_file(self, name or "model", list(places))
+        return step_file(self, "model" if isinstance(name, str) and not name else name, list(places))
 
     # ------------------------------------------------------------------ time
 

@@ -18,5 +18,8 @@ LONGEST_LINE = 400_000
 """Operations of a step beyond which it is refused: the compiler would work for minutes."""
 
 CHANGED = 1e-3
-"""What the last iteration in natural coordinates may change them by, over the largest of them or one metre: more says
-that the iterations do not converge."""
+"""What the last iteration in natural coordinates may change them by, over the largest of them or one metre, at steps of
+8 ms and more, and less with h^2 below that (`natural_settings`): more says that the iterations do not converge."""
+
+ROUNDED = 1e-12
+"""A last change that is smaller is rounding, however short the step."""

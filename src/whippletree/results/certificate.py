@@ -23,6 +23,10 @@ _TOTAL_CLOSING = 10.0
 _STABLE = 1.0 + 1e-9
 """A state that its law makes smaller must not be multiplied by more than that in a step."""
 
+_WIDEST_TURN = 0.5
+"""A step in natural coordinates may turn a joint by so many radians: the rule then misses two hundredths of its rate
+times h, which is 2 tan(turn / 2), and whole turns can be counted."""
+
 _FEW = 4
 """Groups of coordinates that are printed with the digits that agree, the worst first."""
 
@@ -54,8 +58,9 @@ class Certificate:
     how many corners of formulas steps have ended at, and `out_of_range` says in words which flexible bodies leave the
     range of their theory. `without_energy` names bodies whose forces follow from no energy, so that it is no check. Of
     a run in natural coordinates, `condition_residual` is the largest residual of a condition at any step, before bodies
-    were fitted, and `widest_condition` its name. `digits` is how many agree with a second run, `second_run`, in the
-    worst coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none unless the run was made with
+    were fitted, and `widest_condition` its name; `largest_turn` is by how many radians `turning_joint` turns in a step
+    at most. `digits` is how many agree with a second run, `second_run`, in the worst coordinate, `digits_of`, and
+    `group_digits` for each of `groups`; there is none unless the run was made with
     `verify=True`, and then the global error is not estimated. `unchecked` says in words what is not known.
 
     >>> c = Certificate(closure_residual=2e-13, velocity_residual=1e-12, energy_start=5.0, energy_end=5.0,
@@ -96,6 +101,8 @@ class Certificate:
     corners: int = 0
     condition_residual: float = math.nan
     widest_condition: str = ""
+    largest_turn: float = math.nan
+    turning_joint: str = ""
     out_of_range: tuple[str, ...] = ()
     without_energy: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -207,6 +214,11 @@ class Certificate:
             yield (
                 f'the state "{self.growing_state}" is multiplied by {self.state_growth:.3g} in a step, though its law '
                 f"makes it smaller: the steps are unstable; take a smaller step, or a method that chooses its steps"
+            )
+        if self.largest_turn > _WIDEST_TURN:
+            yield (
+                f'joint "{self.turning_joint}" turns by {math.degrees(self.largest_turn):.3g} degrees in a step, more '
+                f"than {math.degrees(_WIDEST_TURN):.3g}: by its rate it should turn further; take a smaller step"
             )
         if self.digits < _FEWEST_DIGITS:
             yield (

@@ -7,7 +7,7 @@ off before that is in the certificate. Energies and work are measured as for all
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,14 +16,13 @@ import numpy.typing as npt
 
 from whippletree.errors import SimulationError, StateError
 from whippletree.foundation.once import made_once
-from whippletree.kernels.kernel import Array
+from whippletree.kernels.kernel import Array, NotFiniteError
 from whippletree.model.names import suggestion
 from whippletree.natural.natural_coordinates import NaturalCoordinates
 from whippletree.natural.natural_march import March
-from whippletree.natural.natural_settings import refuse_mechanism, step_settings
+from whippletree.natural.natural_settings import BOOK_STEP, refuse_mechanism, step_settings
 from whippletree.natural.natural_steps import NaturalSteps
 from whippletree.results.certificate import Certificate
-from whippletree.results.interpolate import quaternions
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
@@ -37,8 +36,9 @@ __all__ = ["NaturalOptions", "NaturalRun", "simulate_natural"]
 
 Places = npt.NDArray[np.int64]
 
-_TOLERANCE = 5e-7
-"""The change in coordinates at which iterations end, the book's."""
+_TOLERANCE, _SETTLED = 5e-7, 1e-14
+"""The change in coordinates at which iterations end: the book's at its step and above, less with h^2 below, and no less
+than rounding."""
 
 _MOST_ITERATIONS = 25
 """Iterations by tolerance are given up after so many in a step; the step then counts as it is."""
@@ -61,11 +61,8 @@ _CLOSINGS = 6
 _CLOSED = 1e-12
 """Loops that are closed by less than this are."""
 
-_FITTED = 1e-6
-"""Fitted joint coordinates put elements where they were, to this share of the largest coordinate, and"""
-
-_FAR = 100.0
-"""so many times what the conditions are off by."""
+_FOLLOWED = 1e-6
+"""Joint coordinates that are fitted from those of the step before are the ones fitted otherwise, to this share."""
 
 _OPTIONS = ("step", "iterations", "tolerance", "alpha", "mu", "augmented", "projections", "q", "v", "tau", "parameters")
 
@@ -86,14 +83,15 @@ class NaturalOptions:
     """What can be chosen for a run in natural coordinates.
 
     `iterations` is how many a step takes, exactly; without it they go on until coordinates change by less than
-    `tolerance`. `alpha` is the penalty and `mu` the time by which rates of conditions are weighed (in seconds), for all
-    conditions or by their names; `augmented` how often multipliers are corrected in a step; `projections` the form with
-    kept multipliers and projected velocities and accelerations.
+    `tolerance`: 5e-7, and less in proportion to h^2 for steps below 8 ms, unless given. `alpha` is the penalty and `mu`
+    the time by which rates of conditions are weighed (in seconds), for all conditions or by their names; `augmented`
+    how often multipliers are corrected in a step; `projections` the form with kept multipliers and projected velocities
+    and accelerations.
     """
 
     step: float
     iterations: int | None = None
-    tolerance: float = _TOLERANCE
+    tolerance: float | None = None
     alpha: object = None
     mu: object = None
     augmented: int = 0
@@ -112,12 +110,23 @@ class NaturalOptions:
         return NaturalOptions(
             positive(given["step"], "step"),
             None if iterations is None else _count(iterations, "iterations", 1),
-            positive(given.get("tolerance", _TOLERANCE), "tolerance"),
+            None if given.get("tolerance") is None else positive(given["tolerance"], "tolerance"),
             given.get("alpha"),
             given.get("mu"),
             augmented,
             projections,
         )
+
+    @property
+    def settled(self) -> float:
+        """The change in coordinates at which iterations end.
+
+        >>> NaturalOptions(step=0.008).settled, NaturalOptions(step=0.1).settled, NaturalOptions(step=0.004).settled
+        (5e-07, 5e-07, 1.25e-07)
+        """
+        if self.tolerance is not None:
+            return self.tolerance
+        return max(_SETTLED, _TOLERANCE * min(1.0, (self.step / BOOK_STEP) ** 2))
 
 
 def _count(value: object, name: str, least: int) -> int:
@@ -205,7 +214,7 @@ class NaturalRun:
             steps,
             self.options.step,
             most=self.options.iterations or _MOST_ITERATIONS,
-            tolerance=-1.0 if self.options.iterations else self.options.tolerance,
+            tolerance=-1.0 if self.options.iterations else self.options.settled,
             rounds=1 + self.options.augmented,
             each=self.options.projections,
         )
@@ -252,7 +261,13 @@ def simulate_natural(system: System, duration: Any, every: Any, t0: Any, options
             f"stretches, each from where the last one ended"
         )
     rows = run.march(steps)
-    return _trajectory(run, rows, steps, stride, time.perf_counter() - began)
+    try:
+        return _trajectory(run, rows, steps, stride, time.perf_counter() - began)
+    except NotFiniteError:
+        raise SimulationError(
+            f"in steps of {chosen.step:g} s the bodies come apart so far that they have no place: take a smaller step, "
+            f"or leave alpha= and mu= out"
+        ) from None
 
 
 def _counts(length: float, step: float, every: Any) -> tuple[int, int]:
@@ -265,7 +280,7 @@ def _counts(length: float, step: float, every: Any) -> tuple[int, int]:
     stride = round(positive(every, "every") / step)
     if stride < 1 or abs(every / step - stride) > _WHOLE * stride:
         raise StateError(f"every={every:g} must be a whole number of steps of {step:g} s")
-    return steps, stride
+    return steps, min(stride, steps)
 
 
 def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wall: float) -> Trajectory:
@@ -273,11 +288,13 @@ def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wal
     system, natural = run.system, run.natural
     stopped = "" if len(rows.t) > steps else f"at t = {rows.t[-1]:.9g} s the iterations no longer converge"
     chosen = np.unique(np.append(np.arange(0, len(rows.t), stride), len(rows.t) - 1))
-    q, v = _fitted(run, rows, chosen)
+    all_q = _followed(run, rows)
+    turn, turning = _largest_turn(system, all_q)
+    q, v = _settled_at(run, rows, all_q, chosen)
     q, v, moved = _closed(run, q, v)
     residual = np.abs(natural.residual(rows.x, parameters=run.parameters))
     r, worst = int(residual.max(axis=0).argmax()), float(residual.max())
-    work = _work(run, rows, chosen) if run.loaded else np.zeros((len(chosen), 2))
+    work = _work(run, rows, all_q, chosen) if run.loaded else np.zeros((len(chosen), 2))
     replay = Replay(
         system, rows.t[chosen], q, v, np.zeros((len(chosen), 0)), run.parameters, efforts=run.tau, work=work
     )
@@ -291,6 +308,8 @@ def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wal
         closing_total=moved,
         condition_residual=worst,
         widest_condition=natural.conditions[r],
+        largest_turn=turn,
+        turning_joint=turning,
     )
     chosen_options = run.options
     info = {
@@ -312,40 +331,61 @@ def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wal
         work=work,
     )
     if stopped:
-        failure = SimulationError(
-            f"{stopped}: take a smaller step, or give more iterations= or a larger mu= (now {run.settings[-1]:.3g} s)"
-        )
+        more = "" if chosen_options.projections else f" or a larger mu= (now {run.settings[-1]:.3g} s)"
+        failure = SimulationError(f"{stopped}: take a smaller step, or give more iterations={more}")
         failure.trajectory = trajectory
         raise failure
     return trajectory
 
 
-def _fitted(run: NaturalRun, rows: NaturalRows, chosen: Places) -> tuple[Array, Array]:
-    """Return joint coordinates and velocities at some steps, angles and quaternions going on from one to the next."""
-    system, natural = run.system, run.natural
-    x, rates = rows.x[chosen], rows.rates[chosen]
-    q, v = natural.fit(x, rates, run.q, parameters=run.parameters)
-    off = np.abs(natural.coordinates(system.normalize(q), parameters=run.parameters) - x).max(axis=1)
-    amiss = np.abs(natural.residual(x, parameters=run.parameters)).max() + _FITTED * np.abs(x).max()
-    if (off > _FAR * amiss).any():  # the fit did not come from the start of the run to each state: go step by step
-        for k in range(1, len(x)):
-            q[k], v[k] = natural.fit(x[k], rates[k], q[k - 1], parameters=run.parameters)
-    turning = _angles(natural)
-    q[:, turning] = np.unwrap(q[:, turning], axis=0)
-    for where, _ in quaternions(system):
-        flips = np.sign(np.einsum("ki,ki->k", q[1:, where], q[:-1, where]))
-        q[1:, where] *= np.cumprod(np.where(flips < 0, -1.0, 1.0))[:, None]
-    return system.normalize(q), v
+def _followed(run: NaturalRun, rows: NaturalRows) -> Array:
+    """Return the joint coordinates at all steps, each those nearest to the step before: whole turns are counted."""
+    natural, x, rates = run.natural, rows.x, rows.rates
+    q, _ = natural.fit(x, rates, run.q, parameters=run.parameters)
+    q[0] = run.q
+    turning = list(_turning(run.system))
+    angles = [where for where, _, quaternion in turning if not quaternion]
+    q[:, angles] = np.unwrap(q[:, angles], axis=0)
+    for where, _, quaternion in turning:
+        if quaternion:
+            flips = np.sign(np.einsum("ki,ki->k", q[1:, where], q[:-1, where]))
+            q[1:, where] *= np.cumprod(np.where(flips < 0, -1.0, 1.0))[:, None]
+    again, _ = natural.fit(x[1:], rates[1:], q[:-1], parameters=run.parameters)
+    astray = np.flatnonzero((np.abs(again - q[1:]) > _FOLLOWED * (1.0 + np.abs(q[1:]))).any(axis=1))
+    if len(astray):  # the fit from the start of the run has come to other angles of the same places: go step by step
+        for k in range(int(astray[0]) + 1, len(x)):
+            q[k], _ = natural.fit(x[k], rates[k], q[k - 1], parameters=run.parameters)
+    return q
 
 
-def _angles(natural: NaturalCoordinates) -> list[int]:
-    """Return where in q there are angles that may turn round more than once, and are not in x with all their turns."""
-    system, found = natural.system, list[int]()
-    told = {natural.model.joints[k].name for k in natural.model.relative}
+def _settled_at(run: NaturalRun, rows: NaturalRows, q: Array, chosen: Places) -> tuple[Array, Array]:
+    """Return joint coordinates and velocities at some steps, from coordinates that were followed there."""
+    q, v = run.natural.fit(rows.x[chosen], rows.rates[chosen], q[chosen], parameters=run.parameters)
+    return run.system.normalize(q), v
+
+
+def _turning(system: System) -> Iterator[tuple[Any, str, bool]]:
+    """Yield where in q there are angles and quaternions, of which joint, and whether it is a quaternion."""
     for use, (where, _) in zip(system.description.coordinate_owners, system.plan.coordinate_slices, strict=True):
-        labels = () if use.name in told else use.joint.position_labels
-        found += [where.start + i for i, label in enumerate(labels) if "angle" in label and not use.joint.quaternion]
-    return found
+        if use.joint.quaternion:
+            yield slice(where.start, where.start + 4), use.name, True
+            continue
+        for i, label in enumerate(use.joint.position_labels):
+            if "angle" in label:
+                yield where.start + i, use.name, False
+
+
+def _largest_turn(system: System, q: Array) -> tuple[float, str]:
+    """Return by how much a joint has turned in one step at most, in radians, and which."""
+    worst, joint = 0.0, ""
+    for where, name, quaternion in _turning(system):
+        if quaternion:
+            turns = 2 * np.arccos(np.minimum(1.0, np.abs(np.einsum("ki,ki->k", q[1:, where], q[:-1, where]))))
+        else:
+            turns = np.abs(np.diff(q[:, where]))
+        most = float(turns.max(initial=0.0))
+        worst, joint = (most, name) if most > worst else (worst, joint)
+    return worst, joint
 
 
 def _closed(run: NaturalRun, q: Array, v: Array) -> tuple[Array, Array, float]:
@@ -366,9 +406,9 @@ def _closed(run: NaturalRun, q: Array, v: Array) -> tuple[Array, Array, float]:
     return q, v, moved
 
 
-def _work(run: NaturalRun, rows: NaturalRows, chosen: Places) -> Array:
+def _work(run: NaturalRun, rows: NaturalRows, all_q: Array, chosen: Places) -> Array:
     """Return the work put in and dissipated up to the outputs, by the trapezoidal rule over all steps."""
-    q, v = _fitted(run, rows, np.arange(len(rows.t), dtype=np.int64))
+    q, v = _settled_at(run, rows, all_q, np.arange(len(rows.t), dtype=np.int64))
     options = CallOptions(t=rows.t[:, None], parameters=run.parameters)
     powers = run.system.kernels.evaluate("powers", (q, v, None), options)
     given = v @ run.tau

@@ -15,14 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.elements.joints import Free
+from whippletree.errors import StateError
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description, JointUse
+from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.quaternion_arrays import quaternions_of
 from whippletree.system.evaluator import ParameterValues
 from whippletree.system.formulation_decisions import tree_regular
+from whippletree.system.input_reader import as_array
 from whippletree.system.system import System
 
 __all__ = ["AbsoluteCoordinates"]
@@ -71,6 +74,8 @@ class AbsoluteCoordinates:
 
     def joint_of(self, body: str) -> str:
         """Return the name of the free joint that leads to a body in the twin."""
+        if not isinstance(body, str) or body not in self._names:
+            raise StateError(f"there is no body {suggestion(body, self._names)} that moves")
         return self._names[body]
 
     @made_once
@@ -111,12 +116,16 @@ class AbsoluteCoordinates:
     def state(self, q: object, v: object, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return coordinates and velocities of the twin for those of the joints, one state or a batch."""
         q = np.asarray(self.joint_system.normalize(q), dtype=np.float64)
-        v = np.asarray(v, dtype=np.float64)
+        v = as_array(v, self.joint_system.kernels.inputs.argument("v", self.joint_system.nv))
+        if v.shape[:-1] != q.shape[:-1]:
+            raise StateError(f"q and v must have rows alike, not {q.shape} and {v.shape}")
         return self._joined(q, self._poses(q, parameters)), self._joined(v, self._twists(q, v, parameters), self._nv)
 
     def joints(self, q: object, v: object) -> tuple[Array, Array]:
         """Return the joints' coordinates and velocities from those of the twin."""
-        return np.asarray(q)[..., self.q_places], np.asarray(v)[..., self.v_places]
+        read = self.system.kernels.inputs.argument
+        q, v = as_array(q, read("q", self.system.nq)), as_array(v, read("v", self.system.nv))
+        return q[..., self.q_places], v[..., self.v_places]
 
     @made_once
     def q_places(self) -> Places:

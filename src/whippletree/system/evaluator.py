@@ -197,6 +197,10 @@ def _baumgarte_owners() -> Iterator[str]:
         yield from [f'formulation="{name}"'] if takers == family else map(as_arguments, takers)
 
 
+_FASTEST = 1e100
+"""The largest of Baumgarte's numbers, in 1/s, whose square is multiplied by residuals."""
+
+
 def baumgarte_terms(baumgarte: object, formulation: str) -> tuple[float, float]:
     """Return Baumgarte's two numbers, checked, for a formulation that takes them.
 
@@ -212,4 +216,6 @@ def baumgarte_terms(baumgarte: object, formulation: str) -> tuple[float, float]:
         raise StateError("baumgarte= must be two numbers, alpha and beta, in 1/s") from None
     if not (np.isfinite([alpha, beta]).all() and alpha >= 0 and beta >= 0):
         raise StateError("baumgarte= must be two finite numbers that are not negative")
+    if max(alpha, beta) > _FASTEST:
+        raise StateError(f"baumgarte= must be at most {_FASTEST:g} /s: the square of {max(alpha, beta):g} is no number")
     return alpha, beta

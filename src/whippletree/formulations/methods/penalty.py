@@ -39,6 +39,10 @@ from whippletree.symbolic.arithmetic import times
 __all__ = ["PENALTY", "PenaltySettings", "solve"]
 
 
+_FASTEST = 1e100
+"""The largest omega and mu, whose products are multiplied by residuals."""
+
+
 class PenaltySettings(NamedTuple):
     """What can be chosen: a row's weight over the stiffness against which it moves, iterations, Omega and mu.
 
@@ -62,6 +66,8 @@ class PenaltySettings(NamedTuple):
             raise StateError(f"weight= must be positive, not {settings.weight:g}")
         if settings.iterations != int(settings.iterations) or settings.iterations < 1:
             raise StateError(f"iterations= must be a whole number of at least 1, not {settings.iterations:g}")
+        if max(settings.omega, settings.mu) > _FASTEST:
+            raise StateError(f"omega= and mu= must be at most {_FASTEST:g}: their products are no numbers beyond")
         return settings._replace(iterations=int(settings.iterations))
 
     def options(self) -> dict[str, str]:
