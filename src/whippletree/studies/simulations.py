@@ -31,6 +31,7 @@ from whippletree.spatial.scalars import shown, truth
 from whippletree.studies.absolute_runs import COORDINATES, simulate_absolute
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
 from whippletree.studies.state_growth import state_growth
+from whippletree.studies.stiff_bodies import stiff_body
 from whippletree.studies.verification import Agreement, agreement, second_run
 from whippletree.system import System
 
@@ -304,8 +305,16 @@ def _followed(
             watch.finish(float(trajectory.t[-1]))
     if failure is not None:
         failure.trajectory = trajectory
+        if isinstance(failure, SimulationError):
+            failure.args = ("; ".join([str(failure), *_doubts(run.simulation, trajectory)]),)
         raise failure
     return trajectory
+
+
+def _doubts(simulation: Simulation, trajectory: Trajectory) -> tuple[str, ...]:
+    """Return what flexible bodies may have to do with a failure: steps unstable for them, or too much deformation."""
+    unstable = "" if simulation.adaptive else stiff_body(simulation, trajectory.replay)
+    return (unstable,) if unstable else trajectory.certificate.out_of_range
 
 
 def _ended(run: SampledRun) -> tuple[Array, Array, Array]:
@@ -380,7 +389,7 @@ def _measured(run: SampledRun, t: Array, rows: Array, efforts: Array) -> dict[st
     growth = state_growth(run.simulation, seen)
     switched = bool(run.simulation.events.changes)
     found = measured(seen, switched=switched, energy_tolerance=_energy_tolerance(run.simulation))
-    notes = (growth.unresolved,) if growth.unresolved else ()
+    notes = tuple(words for words in (growth.unresolved, stiff_body(run.simulation, seen)) if words)
     return {**found, "state_growth": growth.factor, "growing_state": growth.state, "notes": notes}
 
 
