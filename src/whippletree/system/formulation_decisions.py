@@ -221,16 +221,16 @@ def cancelling(numbers: ClosureNumbers, plan: LoopPlan) -> bool:
 
     A unit effort on each freedom makes accelerations in the free tree, and others with closed loops: an elimination
     that goes by the former loses as many digits as they are larger. Efforts that the loops hold altogether are compared
-    with what they would make of the heaviest freedom, unless the loops hold everything: then there is nothing to
-    compare with, and any effort cancels. That is asked with the parameters as described, as `massless_motion`.
+    with what they would make of the heaviest freedom. Loops that hold everything need no inertia to be solved. That is
+    asked with the parameters as described, as `massless_motion`.
     """
-    if numbers.families is not None:
+    if numbers.families is not None or not plan.choice.independent:
         return False
     where = numbers.conditions(plan.where.t)
     terms, free = _terms_at_rest(numbers, plan.made_at, where), numbers.free_freedoms
     M = terms.M[np.ix_(free, free)]
-    if not M.any() or not plan.choice.independent:
-        return bool(M.any())
+    if not M.any():
+        return False
     scale = numbers.column_scale[free]
     loose = np.abs(_pseudo_inverse(M) / scale[:, None] / scale)
     held = np.abs(_closed_compliance(numbers, plan, terms, free) / scale[:, None] / scale)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "above_rounding",
     "guard",
+    "guard_digits",
     "guard_locks",
     "guard_pivots",
     "guard_solution",
@@ -77,10 +78,10 @@ def guard_solution(
 ) -> ca.SX:
     """Return a result of a solution on a walk that is not finite where it cannot be trusted.
 
-    That is where a pivot is too small, where a motion that the loops allow moves nothing that has inertia, where digits
-    have cancelled, where an approximate formulation is not as good as is promised, and, if the request is checked,
-    where the state does not satisfy the closures. An inertia that is none may come out as rounding, which no pivot
-    tells from a number: the plan knows.
+    That is where a pivot is too small, where a motion that the loops allow moves nothing that has inertia, where an
+    approximate formulation is not as good as is promised, and, if the request is checked, where the state does not
+    satisfy the closures. An inertia that is none may come out as rounding, which no pivot tells from a number: the plan
+    knows.
     """
     ok = _pivots_large_enough(eq, x, solution)
     free = unlocked(eq, x)
@@ -88,9 +89,6 @@ def guard_solution(
         ok = ca.logic_and(ok, free)
     if eq.loop_plan.massless_motion():
         ok = ca.logic_and(ok, inertia_changed(eq))
-    enough = _digits_left(eq, request, x, walk, solution)
-    if enough is not None:
-        ok = ca.logic_and(ok, enough)
     if solution.error is not None:
         ok = ca.logic_and(ok, solution.error <= PENALTY_PROMISE)
     if request.check:
@@ -151,15 +149,17 @@ def _pivots_large_enough(eq: Equations, x: Symbols, solution: Solution) -> ca.SX
     return smallest(p - limit for (p, _), limit in zip(sizes, limits, strict=True)) > 0
 
 
-def _digits_left(eq: Equations, request: Request, x: Symbols, walk: Unrolled, solution: Solution) -> ca.SX | None:
-    """Tell whether accelerations satisfy the closures to rounding; nothing if their digits cannot cancel.
+def guard_digits(
+    eq: Equations, request: Request, x: Symbols, walk: Unrolled, result: ca.SX, solution: Solution
+) -> ca.SX:
+    """Return a result that is not finite where accelerations miss the closures by more than rounding.
 
-    Free accelerations of a light tree may be a million times what its loops leave of them. What C a + gamma misses is
-    compared with the terms that it was added up from. Approximate solutions have an estimate of their own, and runs
-    put every state back onto the closures.
+    Free accelerations of a light tree may be a million times what its loops leave of them: the plan says whether digits
+    can cancel. What C a + gamma misses is compared with the terms that it was added up from. Approximate solutions have
+    an estimate of their own, and runs put every state back onto the closures.
     """
     if solution.error is not None or not eq.loop_plan.cancelling():
-        return None
+        return result
     states, given = eq.closure_set(x).evaluate(at_rest(walk)), given_accelerations(walk)
     gamma = stabilised(stacked_rows(states, "second"), states, request.baumgarte)
     missed = []
@@ -167,7 +167,7 @@ def _digits_left(eq: Equations, request: Request, x: Symbols, walk: Unrolled, so
         terms = [total, *(entry * solution.a[j] for j, entry in row.items() if j not in given)]
         size = sum((ca.fabs(term) for term in terms), ca.SX(0))
         missed.append(ca.fabs(sum(terms, ca.SX(0))) - CANCELLED * size)
-    return ca.mmax(ca.vertcat(*missed)) <= 0 if missed else None
+    return guard(result, ca.mmax(ca.vertcat(*missed)) <= 0) if missed else result
 
 
 def above_rounding(solution: Solution) -> ca.SX | None:

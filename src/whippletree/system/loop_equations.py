@@ -18,6 +18,7 @@ from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import partition
 from whippletree.formulations.methods.formulation import LoopProblem
+from whippletree.formulations.methods.independent_coordinates import INDEPENDENT_COORDINATES
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
 from whippletree.kernels.tape import read_tape
@@ -25,6 +26,7 @@ from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 from whippletree.system.guards import (
     above_rounding,
     guard,
+    guard_digits,
     guard_locks,
     guard_pivots,
     guard_solution,
@@ -340,10 +342,16 @@ def prepared(eq: Equations, request: Request, x: Symbols) -> Prepared:
 
 
 def solution(eq: Equations, request: Request, x: Symbols) -> Solution:
-    """Return a formulation's solution for the joints of the tree, traced once."""
+    """Return a formulation's solution for the joints of the tree, traced once.
+
+    Loops that leave no freedom decide the accelerations by themselves: no exact formulation asks inertias then, which
+    would bring in free accelerations of any size, to be subtracted again.
+    """
 
     def solve() -> Solution:
         here, method = prepared(eq, request, x), request.method
+        if method.exact and not method.keeps_all_rows and not eq.loop_plan.choice.independent:
+            method = INDEPENDENT_COORDINATES
         decisions = decisions_of(eq.loop_plan, method)
         return method.solved(LoopProblem(here.acted, here.closure_set, decisions, request.baumgarte))
 
@@ -352,7 +360,8 @@ def solution(eq: Equations, request: Request, x: Symbols) -> Solution:
 
 def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
     """Return a result that is not finite where the solution it comes from cannot be trusted."""
-    return guard_solution(eq, request, x, prepared(eq, request, x).walk, result, solution)
+    walk = prepared(eq, request, x).walk
+    return guard_digits(eq, request, x, walk, guard_solution(eq, request, x, walk, result, solution), solution)
 
 
 def _closure_set(eq: Equations, request: Request, x: Symbols) -> ClosureSet:
