@@ -180,7 +180,7 @@ def again(period: float | None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("method", "kills", "duration", "period"),
     [
-        ("dopri5", 3, 40.0, None),
+        ("dopri5", 3, 200.0, None),
         *deep(
             [
                 ("dopri5", 20, 150.0, None),
