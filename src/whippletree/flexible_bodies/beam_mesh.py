@@ -32,13 +32,17 @@ __all__ = ["BeamMesh", "beam_mesh", "read_interfaces", "split_interfaces"]
 
 @dataclass(frozen=True)
 class BeamMesh:
-    """Nodes (N, 3) in body axes at fractions (N,) of the beam's length, elements between neighbours, interfaces."""
+    """Nodes (N, 3) in body axes at fractions (N,) of the beam's length, elements between neighbours, interfaces.
+
+    `fibres` (N, F, 8) are those of the sections at the nodes; there are none unless stresses are asked for.
+    """
 
     nodes: Array
     fractions: Array
     elements: BeamElements
     interfaces: dict[str, int]
     length: float
+    fibres: Array | None = None
 
     def at_its_root(self) -> BeamMesh:
         """Return the mesh in a frame at its first node."""
@@ -58,11 +62,13 @@ def beam_mesh(
     shear: bool,
     interfaces: Mapping[str, float],
     bounds: tuple[float, float] = (0.0, 1.0),
+    stress: bool = False,
 ) -> BeamMesh:
     """Return the mesh of a beam, or of the part of it between two fractions of its length."""
     if not isinstance(material, Material):
         raise ModelError(f"beam: material must be a Material such as steel, got {shown(material)}")
-    line, numbers = _line(length, stations, axis, sections)
+    line, listed = _line(length, stations, axis, sections)
+    numbers = np.array([each.numbers() for each in listed])
     steps = np.linalg.norm(np.diff(line, axis=0), axis=1)
     total = float(steps.sum())
     if steps.min() <= SAME_PLACE * total:
@@ -76,7 +82,24 @@ def beam_mesh(
     frames = _frames(line, axis, across, straight=stations is None)
     made = _elements(fractions, nodes, marks, frames, numbers, material, shear)
     found = {name: int(np.argmin(np.abs(fractions - at))) for name, at in interfaces.items()}
-    return BeamMesh(nodes, fractions, made, found, total * (high - low))
+    fibres = _fibres_along(fractions, marks, listed) if stress else None
+    return BeamMesh(nodes, fractions, made, found, total * (high - low), fibres)
+
+
+def _fibres_along(fractions: Array, marks: Array, sections: Sequence[Section]) -> Array:
+    """Return the fibres at fractions of the length (N, F, 8), linear between stations."""
+    counts = {len(each.fibres) for each in sections}
+    if 0 in counts:
+        raise ModelError(
+            "beam: stress=True needs to know where the section's outermost fibres are: take circle, tube or rectangle, "
+            "or give section(..., fibres=[(y, z), ...], torsion_modulus=...)"
+        )
+    if len(counts) > 1:
+        raise ModelError("beam: stress=True needs sections of one kind, with as many fibres in each")
+    along = np.array([each.fibres for each in sections])
+    k = np.clip(np.searchsorted(marks, fractions) - 1, 0, len(marks) - 2)
+    share = ((fractions - marks[k]) / (marks[k + 1] - marks[k]))[:, None, None]
+    return np.asarray(along[k] + share * (along[k + 1] - along[k]))
 
 
 def _warn_of_units(numbers: Array, length: float) -> None:
@@ -133,8 +156,8 @@ def split_interfaces(places: Mapping[str, float], parts: int) -> list[tuple[tupl
     return found
 
 
-def _line(length: object, stations: Any, axis: AxisLike, sections: Any) -> tuple[Array, Array]:
-    """Return the stations (S, 3) and the sections' numbers (S, 6) there."""
+def _line(length: object, stations: Any, axis: AxisLike, sections: Any) -> tuple[Array, list[Section]]:
+    """Return the stations (S, 3) and the sections there."""
     several = not isinstance(sections, Section)
     if several and not (isinstance(sections, Sequence) and all(isinstance(each, Section) for each in sections)):
         raise ModelError(
@@ -151,7 +174,7 @@ def _line(length: object, stations: Any, axis: AxisLike, sections: Any) -> tuple
     listed = list(sections) if several else [sections] * len(line)
     if len(listed) != len(line) or len(listed) < 2:
         raise ModelError(f"beam: {len(line)} stations need one section, or as many; got {len(listed)}")
-    return line, np.array([each.numbers() for each in listed])
+    return line, listed
 
 
 def _divided(needed: Sequence[float], elements: int, span: float) -> Array:

@@ -33,6 +33,7 @@ from whippletree.flexible_bodies.flexible_tolerances import (
     MOST_COORDINATES,
     MOST_NODAL,
     MOST_STATION_NUMBERS,
+    MOST_STRESS_NUMBERS,
 )
 from whippletree.flexible_bodies.mass_integrals import Damping, damping_matrix, integral, point_invariants
 from whippletree.flexible_bodies.materials import Material
@@ -40,6 +41,7 @@ from whippletree.flexible_bodies.modal_reduction import Structure, reduced_basis
 from whippletree.flexible_bodies.mode_options import ModeOptions, read_mode_options
 from whippletree.flexible_bodies.nodal_integrals import nodal_invariants
 from whippletree.flexible_bodies.node_sets import rigid_motions
+from whippletree.flexible_bodies.section_fibres import fibre_stresses
 from whippletree.foundation.arrays import Indices
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import AxisLike
@@ -73,6 +75,7 @@ def beam(
     damping: Damping = None,
     stiffening: bool | None = None,
     substructures: int = 1,
+    stress: bool = False,
 ) -> FlexibleBody | BodyChain:
     """Return a flexible beam, for `Mechanism.body`.
 
@@ -97,9 +100,15 @@ def beam(
     counts what it has besides, none unless given. In a mechanism they are called "link.1", "link.2" and so on, and
     "link" with its interfaces stands for them wherever a place goes.
 
+    With `stress`, the stresses in the outermost fibres of the sections at the nodes are known (`run.stress`): those of
+    the coordinates that it has, so that static modes (`attachment`) or "all" of them belong to it where loads count.
+
     >>> from whippletree.flexible_bodies import steel, tube
     >>> beam(length=1.0, section=tube(radius=0.02, wall=0.002), material=steel, modes=4)
     FlexibleBody(4 modes, interfaces: root, tip)
+    >>> bar = beam(length=1.0, section=tube(radius=0.02, wall=0.002), material=steel, attachment="tip", stress=True)
+    >>> bar.drawn.array("stress_positions").shape  # 24 fibres at each of 11 nodes
+    (264, 3)
     """
     shear = choice(theory, THEORIES, "beam: theory") == "timoshenko"
     reference = choice(reference, REFERENCES, "beam: reference")
@@ -110,6 +119,7 @@ def beam(
         raise ModelError('beam: substructures are welded root to tip: they need reference="cantilever"')
     if attachment is None:
         attachment = number > 1
+    known = truth(stress, "beam: stress=")
     if number > 1 and modes is None and highest_frequency is None and attachment:
         modes = 0
     parts = []
@@ -118,7 +128,7 @@ def beam(
             "beam", modes, highest_frequency, _own_attachment(attachment, places, own), reduction, reference, own
         )
         line = (length, stations, axis, across, section, material)
-        mesh = beam_mesh(*line, max(1, round(total / number)), shear, own, bounds)
+        mesh = beam_mesh(*line, max(1, round(total / number)), shear, own, bounds, known)
         if number > 1:
             mesh = mesh.at_its_root()
         stiff = None if stiffening is None else truth(stiffening, "stiffening=")
@@ -326,19 +336,36 @@ class _BeamModel:
         slope = (moments[:, 1] - moments[:, 0]) / el.lengths[:, None, None]
         forces[:, :, 1] = -slope[:, None, 1]  # Q_y = -M_z', Q_z = M_y'
         forces[:, :, 2] = slope[:, None, 0]
-        axes = np.concatenate([el.axes[:1], el.axes])
+        forces = _between(forces)
+        axes, numbers = np.concatenate([el.axes[:1], el.axes]), _between(_at_ends(el.sections))
         by_node = self.basis.reshape(len(mesh.nodes), 2, 3, -1)
         few = G_nodes is not None and G_nodes.size <= MOST_STATION_NUMBERS
         return Stations(
             mesh.nodes,
             by_node[:, 0],
             by_node[:, 1],
-            _between(forces),
+            forces,
             axes,
             second_order=G_nodes if few else None,
             second_order_rotation=H_nodes if few else None,
-            outline=outlines(_between(_at_ends(el.sections))),
+            outline=outlines(numbers),
+            **self._stresses(forces, numbers, axes),
         )
+
+    def _stresses(self, forces: Array, numbers: Array, axes: Array) -> dict[str, Array]:
+        """Return the stresses of unit modes in the fibres at the nodes, if they are asked for."""
+        fibres, n = self.mesh.fibres, self.basis.shape[1]
+        if fibres is None:
+            return {}
+        size = fibres.shape[0] * fibres.shape[1] * 6 * n
+        if size > MOST_STRESS_NUMBERS:
+            raise ModelError(
+                f"beam: stress=True would take {size} numbers, more than {MOST_STRESS_NUMBERS}: take fewer elements or "
+                "modes, or several beams"
+            )
+        places = self.mesh.nodes[:, None] + np.einsum("sai,sfi->sfa", axes[:, :, 1:], fibres[..., :2])
+        found = fibre_stresses(fibres, numbers, axes) @ forces[:, None]
+        return {"stress_positions": places.reshape(-1, 3), "stress": found.reshape(-1, 6, n)}
 
 
 def _places(basis: Array) -> Indices:

@@ -7,12 +7,14 @@ resists bending in the plane of x and z; I_z is the integral of y^2, and resists
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.flexible_input import Array, positive
+from whippletree.flexible_bodies.section_fibres import Fibres, given_fibres, rectangle_fibres, ring_fibres
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
 
@@ -27,7 +29,8 @@ POISSON = 0.3
 class Section:
     """A cross-section, in metres: what a beam needs to know of it.
 
-    The shear area in y, say, is `shear_factor_y` times the area; only Timoshenko's theory uses it.
+    The shear area in y, say, is `shear_factor_y` times the area; only Timoshenko's theory uses it. `fibres` are where
+    stresses are told; sections that are made as a `circle`, a `tube` or a `rectangle` know theirs.
 
     >>> circle(radius=0.1).area > circle(radius=0.05).area
     True
@@ -39,18 +42,25 @@ class Section:
     torsion_constant: float
     shear_factor_y: float = 1.0
     shear_factor_z: float = 1.0
+    fibres: Fibres = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for each in fields(self):
+        for each in fields(self)[:6]:
             object.__setattr__(self, each.name, positive(getattr(self, each.name), f"section: {each.name}"))
 
     def numbers(self) -> tuple[float, ...]:
-        """Return the numbers in the order of the fields.
+        """Return the numbers in the order of the fields, without the fibres.
 
         >>> len(circle(radius=0.1).numbers())
         6
         """
-        return tuple(getattr(self, each.name) for each in fields(self))
+        return tuple(getattr(self, each.name) for each in fields(self)[:6])
+
+    def with_fibres(self, fibres: Fibres) -> Section:
+        """Return the same section with these fibres."""
+        found = Section(*self.numbers())
+        object.__setattr__(found, "fibres", fibres)
+        return found
 
 
 @user_facing
@@ -62,13 +72,23 @@ def section(
     torsion_constant: float,
     shear_factor_y: float = 5 / 6,
     shear_factor_z: float = 5 / 6,
+    fibres: Sequence[Sequence[float]] | None = None,
+    torsion_modulus: float | None = None,
 ) -> Section:
     """Return a section of any shape, given by its numbers about its principal axes y and z.
+
+    A beam with `stress=True` needs its outermost `fibres` too, as places (y, z) in metres, and the `torsion_modulus` W
+    in m^3: torsion makes a shear stress T / W in all of them. Shear forces have none there.
 
     >>> section(area=1e-3, second_moment_y=8e-8, second_moment_z=2e-8, torsion_constant=3e-8).area
     0.001
     """
-    return Section(area, second_moment_y, second_moment_z, torsion_constant, shear_factor_y, shear_factor_z)
+    found = Section(area, second_moment_y, second_moment_z, torsion_constant, shear_factor_y, shear_factor_z)
+    if fibres is None and torsion_modulus is None:
+        return found
+    if fibres is None or torsion_modulus is None:
+        raise ModelError("section: for stresses give both fibres=[(y, z), ...] and torsion_modulus=, or none of them")
+    return found.with_fibres(given_fibres(fibres, found.torsion_constant, torsion_modulus))
 
 
 @user_facing
@@ -110,7 +130,8 @@ def rectangle(*, width: float, height: float) -> Section:
     terms = (math.tanh(n * math.pi * long / (2 * short)) / n**5 for n in range(1, 40, 2))
     torsion = long * short**3 / 3 * (1 - 192 * short / (math.pi**5 * long) * sum(terms))
     shear = 10 * (1 + POISSON) / (12 + 11 * POISSON)
-    return Section(b * h, b * h**3 / 12, h * b**3 / 12, torsion, shear, shear)
+    found = Section(b * h, b * h**3 / 12, h * b**3 / 12, torsion, shear, shear)
+    return found.with_fibres(rectangle_fibres(b, h))
 
 
 def _ring(what: str, outer: float, inner: float) -> Section:
@@ -120,9 +141,10 @@ def _ring(what: str, outer: float, inner: float) -> Section:
     shear = 6 * (1 + POISSON) * (1 + m) ** 2 / ((7 + 6 * POISSON) * (1 + m) ** 2 + (20 + 12 * POISSON) * m)
     area = math.pi * (outer + inner) * (outer - inner)
     try:
-        return Section(area, moment, moment, 2 * moment, shear, shear)
+        found = Section(area, moment, moment, 2 * moment, shear, shear)
     except ModelError as error:  # a wall that is lost in rounding
         raise ModelError(f"{what}: {error}") from None
+    return found.with_fibres(ring_fibres(outer, inner))
 
 
 def outlines(numbers: Array) -> Array:

@@ -58,6 +58,9 @@ MOST_STATION_NUMBERS = 50_000
 """Up to so many numbers, second-order displacements are known at all nodes of a beam, for pictures and
 deformations: 38 modes at eleven nodes. Interfaces have theirs in any case."""
 
+MOST_STRESS_NUMBERS = 10_000_000
+"""Stresses of unit modes in the fibres of a beam have no more numbers: 80 MB, 100 modes at 700 nodes of a round one."""
+
 MOST_BEAM_ELEMENTS = 5000
 """A beam has no more elements: their integrals are then 100 MB, and the error of its frequencies is rounding long
 before."""

@@ -60,6 +60,18 @@ def test_tapered_and_curved_beam(tmp_path) -> None:
     assert body(text, tmp_path) == same
 
 
+def test_beam_with_stresses(tmp_path) -> None:
+    text = """{beam: {length: 1, section: {area: 1e-3, second_moment_y: 1e-8, second_moment_z: 2e-8,
+      torsion_constant: 2e-8, fibres: [[0.01, 0], [0, -0.02]], torsion_modulus: 1e-6},
+      material: steel, modes: 2, stress: true}}"""
+    numbers = {"area": 1e-3, "second_moment_y": 1e-8, "second_moment_z": 2e-8, "torsion_constant": 2e-8}
+    own = wt.section(**numbers, fibres=[(0.01, 0.0), (0.0, -0.02)], torsion_modulus=1e-6)
+    same = wt.beam(length=1.0, section=own, material=wt.steel, modes=2, stress=True)
+    found = body(text, tmp_path)
+    assert found == same
+    np.testing.assert_array_equal(found.drawn.array("stress"), same.drawn.array("stress"))
+
+
 def test_substructures(tmp_path) -> None:
     path = _file("{beam: {length: 1, section: {circle: {radius: 0.01}}, material: steel, substructures: 2}}", tmp_path)
     found = wt.read(path).mechanism.describe()

@@ -246,7 +246,7 @@ def _section(context: FileContext, node: Node, what: str) -> FileValue:
         return [_section(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
     kinds = {"circle": ("radius",), "tube": ("radius", "wall"), "rectangle": ("width", "height")}
     numbers = ("area", "second_moment_y", "second_moment_z", "torsion_constant")
-    more = ("shear_factor_y", "shear_factor_z")
+    more = ("shear_factor_y", "shear_factor_z", "torsion_modulus")
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be such as circle: {{radius: 0.01}}, but is {words_for(node)}")
     if len(node.items) == 1 and next(iter(node.items)) in kinds:
@@ -254,8 +254,8 @@ def _section(context: FileContext, node: Node, what: str) -> FileValue:
         return getattr(room, kind)(
             **_arguments(context, own, kind, dict.fromkeys(kinds[kind], values.fixed_number), {})
         )
-    fixed = dict.fromkeys(numbers, values.fixed_number), dict.fromkeys(more, values.fixed_number)
-    return room.section(**_arguments(context, node, what, *fixed))
+    may = {**dict.fromkeys(more, values.fixed_number), "fibres": _plain}
+    return room.section(**_arguments(context, node, what, dict.fromkeys(numbers, values.fixed_number), may))
 
 
 def _material(context: FileContext, node: Node, what: str) -> FileValue:
@@ -327,6 +327,7 @@ _BEAM: dict[str, Reader] = {
     "mass": values.word,
     "stiffening": values.flag,
     "substructures": values.whole,
+    "stress": values.flag,
 }
 _MATRIX: dict[str, Reader] = {
     "matrices": values.word,
