@@ -18,7 +18,8 @@ ROUNDING = 1e-12
 """An energy error below this share of the energies themselves is rounding."""
 
 _TOTAL_CLOSING = 10.0
-"""The displacements by which loops were closed may sum up to so many times the largest that is allowed."""
+"""The displacements by which loops were closed may sum up to so many times the largest that is allowed, if no other
+limit is known."""
 
 _STABLE = 1.0 + 1e-9
 """A state that its law makes smaller must not be multiplied by more than that in a step."""
@@ -30,7 +31,7 @@ times h, which is 2 tan(turn / 2), and whole turns can be counted."""
 _FEW = 4
 """Groups of coordinates that are printed with the digits that agree, the worst first."""
 
-_INEXACT = "no force element's law gives energy at any output, so that the integral of the work is inexact"
+_INEXACT = "no force element's law gives energy at any state looked at, so that the integral of the work is inexact"
 """Why the dissipated work is negative where no element is to blame."""
 
 _FEWEST_DIGITS = 3.0
@@ -45,22 +46,24 @@ class Certificate:
     `velocity_residual` the largest rate at which one opens; `widest_gap` and `fastest_opening` say in metres or
     radians, and in these per second, how large that is and of which joint or closure. Energies include what springs
     store. `energy_scale` is what the energy error is compared with: the largest kinetic energy and the range of the
-    rest; `energy_drift` is the largest energy error at any output, where that was watched. `energy_tolerance` is the
+    rest; `energy_drift` is the largest energy error on the way, where that was watched: at the
+    end of every step, or of 2000 evenly spaced ones at least, whatever outputs a run has. `energy_tolerance` is the
     share of the scale that the error may be, of the whole and of parts: 1e-6, and more in runs that choose their steps
     by a tolerance above 1e-8. Measures that are not known are NaN, and a run about which one of these, other than the
     drift, is not known is not `ok`.
 
     `closing_largest` and `closing_total` are the displacements by which loops were closed at the ends of steps, in
-    radians and characteristic lengths: what closing has put right the integration had got wrong. `baumgarte` are the
-    numbers alpha and beta of a run that closes nothing: its residuals are the drift. `worst_part` is the
-    part whose own balance of energy is worst, if there are `parts` that meet only at the ground. `state_growth` is the
-    factor by which a fixed step multiplies the state `growing_state` though its law makes that smaller. `corners` is
-    how many corners of formulas steps have ended at, and `out_of_range` says in words which flexible bodies leave the
-    range of their theory. `without_energy` names bodies whose forces follow from no energy, so that it is no check. Of
-    a run in natural coordinates, `condition_residual` is the largest residual of a condition at any step, before bodies
-    were fitted, and `widest_condition` its name; `largest_turn` is by how many radians `turning_joint` turns in a step
-    at most. `digits` is how many agree with a second run, `second_run`, in the worst coordinate, `digits_of`, and
-    `group_digits` for each of `groups`; there is none unless the run was made with
+    radians and characteristic lengths: what closing has put right the integration had got wrong. Their sum may be
+    `closing_total_tolerance`, which goes with the way travelled and, where steps are chosen, with their number.
+    `baumgarte` are the numbers alpha and beta of a run that closes nothing: its residuals are the drift. `worst_part`
+    is the part whose own balance of energy is worst, if there are `parts` that meet only at the ground. `state_growth`
+    is the factor by which a fixed step multiplies the state `growing_state` though its law makes that smaller.
+    `corners` is how many corners of formulas steps have ended at, and `out_of_range` says in words which flexible
+    bodies leave the range of their theory. `without_energy` names bodies whose forces follow from no energy, so that it
+    is no check. Of a run in natural coordinates, `condition_residual` is the largest residual of a condition at any
+    step, before bodies were fitted, and `widest_condition` its name; `largest_turn` is by how many radians
+    `turning_joint` turns in a step at most. `digits` is how many agree with a second run, `second_run`, in the worst
+    coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none unless the run was made with
     `verify=True`, and then the global error is not estimated. `unchecked` says in words what is not known.
 
     >>> c = Certificate(closure_residual=2e-13, velocity_residual=1e-12, energy_start=5.0, energy_end=5.0,
@@ -112,6 +115,7 @@ class Certificate:
     groups: tuple[str, ...] = ()
     group_digits: tuple[float, ...] = ()
     closing_tolerance: float = math.nan
+    closing_total_tolerance: float = math.nan
     closure_tolerance: float = 1e-10
     velocity_tolerance: float = 1e-8
     energy_tolerance: float = 1e-6
@@ -197,13 +201,15 @@ class Certificate:
 
     def _hidden_problems(self) -> Iterator[str]:
         """Yield what is wrong and does not show in residuals and in the energy of the whole."""
-        closed = (("largest", self.closing_largest, 1.0), ("summed", self.closing_total, _TOTAL_CLOSING))
-        for which, value, times in closed:
-            if value > times * self.closing_tolerance:
+        total = self.closing_total_tolerance
+        if math.isnan(total):
+            total = _TOTAL_CLOSING * self.closing_tolerance
+        closed = (("largest", self.closing_largest, self.closing_tolerance), ("summed", self.closing_total, total))
+        for which, value, limit in closed:
+            if value > limit:
                 yield (
                     f"the {which} displacement that closed the loops is {value:.3g}, more than "
-                    f"{times * self.closing_tolerance:.3g}: closing hides the errors of steps; take a smaller step or "
-                    f"tolerance"
+                    f"{limit:.3g}: closing hides the errors of steps; take a smaller step or tolerance"
                 )
         if self.part_error > self.part_limit:
             yield (

@@ -28,13 +28,15 @@ def measured(
     start: tuple[float, float] | None = None,
     *,
     switched: bool = False,
+    outputs: Replay | None = None,
     energy_tolerance: float = Certificate.energy_tolerance,
 ) -> dict[str, Any]:
     """Return the measures of a certificate that states alone determine: residuals, norms and energies.
 
     `start` are the energy when no work was done yet, and the scale of energies, if these are known; otherwise the
     first state is the start. In a run that was `switched`, events have changed something at an instant. Energies, of
-    the whole and of parts, may be off by the share `energy_tolerance`.
+    the whole and of parts, may be off by the share `energy_tolerance`. If the states are the
+    ends of a run's steps, closures are looked at where it was brought back onto them, at its `outputs`.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
@@ -45,15 +47,16 @@ def measured(
     round_ = replace(run, q=run.system.normalize(run.q))
     energy = round_.energy()
     rest = energy.total - energy.kinetic
+    delivered = run if outputs is None else outputs
     found = {
-        **_closures(round_),
+        **_closures(replace(delivered, q=run.system.normalize(delivered.q))),
         "energy_start": float(energy.total[0]),
         "energy_end": float(energy.total[-1]),
         "energy_scale": float(energy.kinetic.max() + np.ptp(rest)),
         "energy_tolerance": energy_tolerance,
         "quaternion_error": _off_the_sphere(run),
     }
-    slack, speed = run.system.data_slack(run.v)
+    slack, speed = run.system.data_slack(delivered.v)
     if slack:  # rows that the data make redundant within their accuracy only are held to that
         found["closure_tolerance"] = max(Certificate.closure_tolerance, slack)
         found["velocity_tolerance"] = Certificate.velocity_tolerance + speed
@@ -67,11 +70,11 @@ def measured(
         found["energy_drift"] = float(np.abs(error).max())
     found |= {"out_of_range": out_of_range(round_), "without_energy": without_energy(round_.system)}
     found["giving_energy"] = _giving_energy(round_) if Certificate(**found).gives_energy else ""
-    return found | _of_parts(round_, energy_tolerance, switched=switched)
+    return found | _of_parts(round_, outputs, energy_tolerance, switched=switched)
 
 
 def _giving_energy(run: Replay) -> str:
-    """Name the force element whose law gives most energy instead of dissipating it, if one does at any output."""
+    """Name the force element whose law gives most energy instead of dissipating it, if one does at any state."""
     worst, words = 0.0, ""
     for name, powers in run.dissipated_powers().items():
         k = int(np.argmin(powers))
@@ -80,7 +83,7 @@ def _giving_energy(run: Replay) -> str:
     return words
 
 
-def _of_parts(run: Replay, energy_tolerance: float, *, switched: bool) -> dict[str, Any]:
+def _of_parts(run: Replay, outputs: Replay | None, energy_tolerance: float, *, switched: bool) -> dict[str, Any]:
     """Return the worst balance of the parts that meet only at the ground, and which are not known."""
     description = run.system.description
     parts = independent_parts(description)
@@ -91,7 +94,7 @@ def _of_parts(run: Replay, energy_tolerance: float, *, switched: bool) -> dict[s
     unknown = bool(stored_in_time(description) or without_energy(run.system))
     if switched or changing or unknown or len(parts) > MOST_PARTS:
         return found
-    balances = part_balances(run, parts, energy_tolerance)
+    balances = part_balances(run, parts, energy_tolerance, outputs)
     known = [one for one in balances if np.isfinite(one.error)]
     found["parts_unknown"] = tuple(one.name for one in balances if not np.isfinite(one.error))
     if known:

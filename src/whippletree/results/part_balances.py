@@ -3,15 +3,15 @@
 Such parts do not exchange energy, so that each has a balance of its own, against its own energies: a small part that is
 all wrong does not show in the sum with a large one. The energy of a part is that of the whole mechanism with all others
 held as they were at the start, less a constant. The work on a part is known exactly if no other part has work done on
-it; otherwise it is integrated over the outputs. By how much the sum of that misses the work on the whole, so much the
-balance of a part may be off, and what is within that is not known.
+it; otherwise it is integrated over the states there are. By how much the sum of that misses the work on the whole, so
+much the balance of a part may be off, and what is within that is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -37,15 +37,18 @@ class PartBalance(NamedTuple):
     limit: float
 
 
-def part_balances(run: Replay, parts: list[IndependentPart], tolerance: float) -> list[PartBalance]:
+def part_balances(
+    run: Replay, parts: list[IndependentPart], tolerance: float, outputs: Replay | None = None
+) -> list[PartBalance]:
     """Return the balance of each part, which may be off by a share `tolerance` of the part's own energies.
 
-    One part is the whole mechanism, of which the certificate tells already.
+    One part is the whole mechanism, of which the certificate tells already. Powers are integrated over the states of
+    the run and, between them, those of its `outputs`.
     """
     if not 2 <= len(parts) <= MOST_PARTS or run.work is None or len(run.t) < 2:
         return []
     energies = [_energy_of(run, part) for part in parts]
-    works, missed = _works_on(run, parts)
+    works, missed = _works_on(run, parts, outputs)
     found = []
     for part, (energy, kinetic), work in zip(parts, energies, works, strict=True):
         error = np.abs(energy - energy[0] - (work - work[0])).max()
@@ -56,7 +59,7 @@ def part_balances(run: Replay, parts: list[IndependentPart], tolerance: float) -
 
 
 def _energy_of(run: Replay, part: IndependentPart) -> tuple[Array, Array]:
-    """Return total and kinetic energy of a part over the outputs, the total but for a constant."""
+    """Return total and kinetic energy of a part, the total but for a constant."""
     energy = _only(run, part).energy()
     return energy.total, energy.kinetic
 
@@ -74,7 +77,7 @@ def _only(run: Replay, part: IndependentPart) -> Replay:
     return replace(run, q=q, v=v, z=z, work=None)
 
 
-def _works_on(run: Replay, parts: list[IndependentPart]) -> tuple[list[Array], float]:
+def _works_on(run: Replay, parts: list[IndependentPart], outputs: Replay | None) -> tuple[list[Array], float]:
     """Return the work on each part up to each output, and by how much that may be off."""
     assert run.work is not None
     total = run.work[:, 0] - run.work[:, 1]
@@ -86,12 +89,33 @@ def _works_on(run: Replay, parts: list[IndependentPart]) -> tuple[list[Array], f
     ]
     if sum(worked) <= 1:
         return [total if has else np.zeros(len(total)) for has in worked], 0.0
-    works = [_integrated(run, part) if has else np.zeros(len(total)) for part, has in zip(parts, worked, strict=True)]
+    fine, where = run, slice(None)
+    if outputs is not None:
+        fine, where = _joined(run, outputs)
+    works = [
+        _integrated(fine, part)[where] if has else np.zeros(len(total)) for part, has in zip(parts, worked, strict=True)
+    ]
     return works, float(np.abs(np.sum(works, axis=0) - (total - total[0])).max())
 
 
+def _joined(run: Replay, outputs: Replay) -> tuple[Replay, Any]:
+    """Return states and outputs of a run in one row, and where in it the states are."""
+    extra = np.flatnonzero(~np.isin(outputs.t, run.t) & (outputs.t > run.t[0]) & (outputs.t < run.t[-1]))
+    t = np.concatenate([run.t, outputs.t[extra]])
+    order = np.argsort(t, kind="stable")
+    q, v, z = (
+        np.concatenate([a, b[extra]])[order] for a, b in ((run.q, outputs.q), (run.v, outputs.v), (run.z, outputs.z))
+    )
+    efforts = run.efforts
+    if efforts is not None and outputs.efforts is not None:
+        own, others = np.broadcast_to(efforts, run.v.shape), np.broadcast_to(outputs.efforts, outputs.v.shape)
+        efforts = np.concatenate([own, others[extra]])[order]
+    joined = replace(run, t=t[order], q=q, v=v, z=z, efforts=efforts, work=None)
+    return joined, np.argsort(order)[: len(run.t)]
+
+
 def _integrated(run: Replay, part: IndependentPart) -> Array:
-    """Return the work on a part, from its power at the outputs by a cubic spline."""
+    """Return the work on a part, from its power at the states of a run by a cubic spline."""
     alone = _only(run, part)
     powers = alone.system.powers(alone.q, alone.v, alone.efforts, **alone.element_options())
     power = powers.supplied - powers.dissipated

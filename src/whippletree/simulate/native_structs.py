@@ -77,6 +77,21 @@ class NativeStruct:
         self.table = np.array(words, dtype=np.int64)
         self.address = _address_of(self.table)
 
+    def put(self, name: str, array: Array | Words) -> None:
+        """Let a field be another array of its kind; the struct stays where it is.
+
+        >>> class Single(NativeStruct):
+        ...     values: Numbers
+        >>> one = Single(np.zeros(3))
+        >>> one.put("values", np.ones(5))
+        >>> one.values.size, int(one.table[1])
+        (5, 5)
+        """
+        setattr(self, name, array)
+        at = WORDS_PER_FIELD * list(self.fields).index(name)
+        numbers = array_words(array, self.fields[name])
+        self.table[at : at + len(numbers)] = numbers
+
 
 def array_words(array: Array | Words, kind: str) -> tuple[int, ...]:
     """Return the address and the sizes of an array, which has to be of a kind.

@@ -39,7 +39,7 @@ from whippletree.simulate.run_state import (
 from whippletree.simulate.run_tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, UNTRUSTED_SHARE
 from whippletree.simulate.singularity_log import log_passage, look_back_along, over_singular
 from whippletree.simulate.state_rates import evaluate, evaluate_end, evaluate_first
-from whippletree.simulate.step_output import close_end, complete_step, size_to_end, write_present
+from whippletree.simulate.step_output import close_end, complete_step, keep_present, size_to_end, write_present
 from whippletree.simulate.steppers import Stepper, Stretch
 from whippletree.simulate.zero_crossings import EventWatch
 
@@ -105,6 +105,7 @@ def _complete(
     if status == _DONE:
         copy(b.q, ZERO, run.q, ZERO, b.q.size)
         log_passage(b, run)
+        keep_present(run)
     return int(status)
 
 

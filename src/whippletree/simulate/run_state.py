@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
 from whippletree.simulate.packed_forms import COUNT, FINITE, FLAG, POSITIVE, ArrayForm, NumberForm, read_array
@@ -29,7 +30,10 @@ __all__ = [
     "GRID_TIME",
     "HOP",
     "HOP_SHARE",
+    "KEEP_EVERY",
+    "KEEP_NEXT",
     "KEEP_PLAN",
+    "KEPT",
     "LAST_PIVOT",
     "LAST_PIVOT_AT",
     "LONGEST_STEP",
@@ -50,6 +54,7 @@ __all__ = [
     "STEPS",
     "STOP_AT",
     "TIME",
+    "WAY",
     "RunState",
     "Status",
     "smallest_step",
@@ -77,6 +82,7 @@ RESUMED_STEP = 17  # the size of steps before it
 CLOSING_LARGEST = 18  # the largest displacement that closing the loops has made at the end of a step, and
 CLOSING_TOTAL = 19  # their sum, in radians and characteristic lengths
 HOP_SHARE = 20  # the size of a step across a corner, as a share of one that goes over it
+WAY = 21  # how far the ends of steps are from their beginnings, summed, where loops are closed; in the same units
 
 # in `counts`
 OUTPUTS = 0
@@ -84,6 +90,9 @@ STEPS = 1
 REFUSED = 2
 EVALUATIONS = 3
 SINGULAR_FOUND = 4
+KEPT = 5  # rows in `kept`
+KEEP_EVERY = 6  # so many steps apart
+KEEP_NEXT = 7  # the step whose end is kept next
 
 # in `flags`
 LOOPS = 0  # there are closures
@@ -94,12 +103,21 @@ CLOSE_STAGES = 4  # stages are put on the closures: 1 to the last digit, 2 nearl
 PLAIN = 5  # there is nothing but a tree and its joints' efforts
 AT_CORNER = 6  # the last step went across a corner of a formula
 
-_NOT_PACKED = ("scale", "singular_found")
+_NOT_PACKED = ("scale", "singular_found", "kept")
+
+_MOST_KEPT = 4000
+"""States that are kept for the certificate are thinned out to half when there are so many: a run with more steps has
+2000 of them at least, evenly spaced."""
+
+_MOST_NUMBERS = 16_000_000
+"""They are fewer where they would take more numbers than that."""
+
+_NEVER = 2**62
 
 _SIZE = NumberForm(low=0.0)
 _TIMES_FORM: dict[int, NumberForm] = {
     NEXT_STEP: POSITIVE,
-    **dict.fromkeys((GOOD_STEP, CUT_STEP, HOP, RESUMED_STEP, CLOSING_LARGEST, CLOSING_TOTAL, HOP_SHARE), _SIZE),
+    **dict.fromkeys((GOOD_STEP, CUT_STEP, HOP, RESUMED_STEP, CLOSING_LARGEST, CLOSING_TOTAL, HOP_SHARE, WAY), _SIZE),
     PENDING: NumberForm(low=0.0, endless=True),
     NEGATIVE_PIVOTS: NumberForm(low=-1.0),
     SPAN: NumberForm(high=LONG_SPAN),
@@ -108,7 +126,7 @@ _TIMES_FORM: dict[int, NumberForm] = {
 }
 _ENTRIES = {
     "times": (FINITE, _TIMES_FORM),
-    "counts": (COUNT, {}),
+    "counts": (COUNT, {KEEP_EVERY: NumberForm(1, 2.0**40, whole=True)}),
     "flags": (FLAG, {CLOSE_STAGES: NumberForm(0, 2, whole=True)}),
 }
 """What entries of the packed arrays may be, if not any finite number: all of them, and single ones."""
@@ -160,6 +178,7 @@ class RunState(NativeStruct):
     scale: Numbers  # (nv,) what displacements are measured by
     flags: Words
     singular_found: NumberTable  # (n, 1 + nq) times and configurations of the singular positions passed
+    kept: NumberTable  # (n, width) [t, q, v, z, work in, work dissipated, tau] at the ends of steps, if any are kept
     last_step: Numbers  # [t, h, q, y, y at its end], and the configuration nearest to a singular position
 
     @classmethod
@@ -171,11 +190,12 @@ class RunState(NativeStruct):
             np.zeros(size),
             np.zeros(nv),
             np.zeros(nv + nz),
-            np.array([t, step, step, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0, 0.0, 0.0, *[np.inf] * 2, *[0.0] * 8]),
-            np.zeros(5, dtype=np.int64),
+            np.array([t, step, step, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0, 0.0, 0.0, *[np.inf] * 2, *[0.0] * 9]),
+            np.array([0, 0, 0, 0, 0, 0, 1, _NEVER], dtype=np.int64),
             np.array(scale),
             np.zeros(7, dtype=np.int64),
             np.zeros((LOGGED_POSITIONS, 1 + nq)),
+            np.zeros((0, 1 + nq + nv + nz + 2 + nv)),
             np.zeros(2 + 2 * nq + 2 * size),
         )
 
@@ -206,7 +226,31 @@ class RunState(NativeStruct):
         """Return the present state as a row."""
         return np.concatenate([self.q, self.y[self.tau.size :]])
 
+    @property
+    def kept_rows(self) -> Array:
+        """The states that are kept, evenly spaced among the ends of steps: [t, row, efforts]."""
+        return self.kept[: self.counts[KEPT]]
+
+    def present(self) -> Array:
+        """Return the present state as a row of `kept`."""
+        return np.concatenate([self.times[:1], self.row(), self.tau])
+
     # ------------------------------------------------------------------ changes
+
+    def keep_steps(self) -> None:
+        """Keep states at the ends of steps from now on, by which the run is certified.
+
+        >>> run = RunState.begin(nq=1, nv=1, nz=0, scale=np.ones(1), t=0.0, step=1e-3)
+        >>> run.keep_steps()
+        >>> run.kept.shape, len(run.kept_rows)
+        ((4000, 6), 0)
+        """
+        self._make_room()
+        self.counts[[KEPT, KEEP_EVERY, KEEP_NEXT]] = 0, 1, self.counts[STEPS] + 1
+
+    def _make_room(self) -> None:
+        width = self.kept.shape[1]
+        self.put("kept", np.zeros((max(min(_MOST_KEPT, _MOST_NUMBERS // width) // 2, 1) * 2, width)))
 
     def forget_pivots(self) -> None:
         """Forget how near the last steps were to singular positions: what comes next has nothing to do with them."""
@@ -221,7 +265,8 @@ class RunState(NativeStruct):
 
     def pack(self) -> dict[str, Array]:
         """Return everything that the run needs to go on to the same bits, by name."""
-        return {name: getattr(self, name).copy() for name in self.fields if name not in _NOT_PACKED}
+        packed = {name: getattr(self, name).copy() for name in self.fields if name not in _NOT_PACKED}
+        return packed | {"kept": self.kept_rows.copy()}
 
     def unpack(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `pack` returned; refuse what no run of this mechanism can have left."""
@@ -230,6 +275,11 @@ class RunState(NativeStruct):
                 own, (entry, entries) = getattr(self, name), _ENTRIES.get(name, (FINITE, {}))
                 own[:] = read_array(ArrayForm(own.shape, entry, own.dtype.type, entries), arrays, name)
         self.times[SMALLEST_STEP] = smallest_step(float(self.times[SPAN]))
+        kept = read_array(ArrayForm((-1, self.kept.shape[1])), arrays, "kept")
+        self._make_room()
+        if len(kept) != self.counts[KEPT] or len(kept) >= len(self.kept):
+            raise StateError("it keeps another number of states than it counts, or too many")
+        self.kept[: len(kept)] = kept
 
     def copy(self) -> Self:
         """Return a state that goes its own way."""

@@ -61,6 +61,8 @@ class SampledRun:
         self.base = simulation.tau.copy()
         self._law = None if controller is None else ControlLaw(simulation, controller, self.base)
         self.origin = simulation.row()
+        if start is None:
+            simulation.run_state.keep_steps()
         self.rows = np.zeros((len(until) + 1, simulation.row_size))  # one more, for the state at a sample
         self._held = np.zeros((len(until), 0 if controller is None else self.base.size))
         self.sample, self.first, self.begun, self.finished = 0, 0, False, False
@@ -82,6 +84,27 @@ class SampledRun:
             ends = (*self.samples[np.searchsorted(self.samples, change.t) :][:1], np.inf)[0]
             held[np.searchsorted(self.until, change.t, "right") : np.searchsorted(self.until, ends)] = change.tau
         return held
+
+    @property
+    def marched(self) -> Array:
+        """The states at the start, at the ends of steps as far as they are kept, and at present: [t, row, efforts].
+
+        They do not depend on the outputs. Where a number is not finite they end.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> run = SampledRun(_example(), np.array([0.1]))
+        >>> run.go()
+        >>> run.marched.shape
+        (101, 6)
+        """
+        now, kept = self.simulation.run_state.present(), self.simulation.run_state.kept_rows
+        if now[0] <= self.start:
+            return now[None]
+        rows = np.vstack([now, kept[kept[:, 0] < now[0]], now])
+        rows[0, : 1 + self.origin.size] = self.start, *self.origin
+        rows[0, 1 + self.origin.size :] = rows[1, 1 + self.origin.size :]
+        broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        return rows[: broken[0]] if broken.size else rows
 
     def go(self, watch: Callable[[float], bool] | None = None, writer: Any = None) -> None:
         """Move on to the last output, unless an event ends the run, `watch` wants it, or a call is interrupted.

@@ -37,6 +37,7 @@ from whippletree.simulate.run_state import (
     REFUSED,
     STEPS,
     TIME,
+    WAY,
     RunState,
 )
 from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE
@@ -356,9 +357,10 @@ class Simulation:
         return float(self.run_state.times[LONGEST_STEP])
 
     @property
-    def closing(self) -> tuple[float, float]:
-        """The largest displacement that closing the loops has made at the end of a step, and the sum of them."""
-        return float(self.run_state.times[CLOSING_LARGEST]), float(self.run_state.times[CLOSING_TOTAL])
+    def closing(self) -> tuple[float, float, float]:
+        """The largest displacement that closing the loops made at the end of a step, the sum of them, and the way."""
+        largest, total, way = self.run_state.times[[CLOSING_LARGEST, CLOSING_TOTAL, WAY]].tolist()
+        return largest, total, way
 
     @property
     def steps(self) -> int:

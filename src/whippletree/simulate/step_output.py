@@ -25,6 +25,9 @@ from whippletree.simulate.run_state import (
     GRID_NEXT,
     GRID_TIME,
     HOP,
+    KEEP_EVERY,
+    KEEP_NEXT,
+    KEPT,
     LONGEST_STEP,
     LOOPS,
     NEXT_STEP,
@@ -35,6 +38,7 @@ from whippletree.simulate.run_state import (
     STEPS,
     STOP_AT,
     TIME,
+    WAY,
     RunState,
     Status,
 )
@@ -56,6 +60,7 @@ __all__ = [
     "complete_step",
     "deliver",
     "full",
+    "keep_present",
     "last_time",
     "record_closing",
     "size_to_end",
@@ -189,10 +194,12 @@ def close_end(
 @bare
 def record_closing(b: KernelBuffers, run: RunState, reached: Numbers) -> None:
     """Record the displacement that closing the end of a step has made, from `b.spare_q`."""
-    square = 0.0
+    square, way = 0.0, 0.0
     for i in range(b.q.size):
         square += ((reached[i] - b.spare_q[i]) / b.q_scale[i]) ** 2
+        way += ((reached[i] - run.q[i]) / b.q_scale[i]) ** 2
     far = np.sqrt(square)
+    run.times[WAY] += np.sqrt(way)
     run.times[CLOSING_LARGEST] = max(run.times[CLOSING_LARGEST], far)
     run.times[CLOSING_TOTAL] += far
 
@@ -224,6 +231,27 @@ def complete_step(
     run.counts[STEPS] += 1
     run.flags[RATES_GIVEN] = 0
     return _DONE
+
+
+@bare
+def keep_present(run: RunState) -> None:
+    """Keep the present state, the end of a step, if its turn has come; every second one goes when there is no room."""
+    counts, kept = run.counts, run.kept
+    if counts[STEPS] < counts[KEEP_NEXT]:
+        return
+    row, nq, nv, rest = kept[counts[KEPT]], run.q.size, run.tau.size, run.y.size - run.tau.size
+    row[0] = run.times[TIME]
+    copy(row, ZERO + 1, run.q, ZERO, nq)
+    copy(row, nq + 1, run.y, nv, rest)
+    copy(row, nq + 1 + rest, run.tau, ZERO, nv)
+    counts[KEPT] += 1
+    if counts[KEPT] == kept.shape[0]:
+        half = kept.shape[0] // 2
+        for k in range(half):
+            copy(kept[k], ZERO, kept[2 * k + 1], ZERO, kept.shape[1])
+        counts[KEPT] = half
+        counts[KEEP_EVERY] *= 2
+    counts[KEEP_NEXT] += counts[KEEP_EVERY]
 
 
 @bare

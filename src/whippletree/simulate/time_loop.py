@@ -13,7 +13,7 @@ from whippletree.simulate.native_functions import declared, entry
 from whippletree.simulate.native_structs import Address, NativeStruct, Number, Numbers, NumberTable
 from whippletree.simulate.run_state import LOOPS, OUTPUTS, RunState, Status
 from whippletree.simulate.state_rates import evaluate_end
-from whippletree.simulate.step_output import full, write_present
+from whippletree.simulate.step_output import full, keep_present, write_present
 from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["SMALLEST_ALLOWED", "TOLERANCE", "StepperCode", "look_back", "run_stretch", "take_step"]
@@ -64,6 +64,7 @@ def run_stretch(
             break
         taken += 1
         status = take_step(s, b, run, w, until, rows)
+        keep_present(run)
         if status == _AGAIN:
             status = _DONE
         elif status == _DONE and w.counts[1]:

@@ -48,7 +48,7 @@ from whippletree.system.source import source_key
 
 __all__ = ["Checkpoint", "CheckpointWriter", "read_checkpoint"]
 
-FORMAT = 6
+FORMAT = 7
 _SLOW = 10.0
 """Writing checkpoints takes no more than one part in this many of the time."""
 

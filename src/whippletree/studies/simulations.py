@@ -51,6 +51,16 @@ _CLOSING_SHARE = 100.0
 _CLOSING_ROUNDING = 1e-12
 """The same at tolerances next to rounding."""
 
+_CLOSING_ALL = 10.0
+"""All steps together may be moved by so many times what one may be, and on long ways and in many steps by more:"""
+
+_CLOSING_WAY = 0.3
+"""by so many times that for each radian and characteristic length of the way,"""
+
+_CLOSING_STEP = 0.1
+"""and for each step whose size is chosen, which is ten times its tolerance. So a run that is ten times as long may be
+moved ten times as far."""
+
 _CLOSING_FIXED = 1e-5
 """The same for steps of a fixed size, for which no tolerance was asked: five digits in one step, four in all."""
 
@@ -313,7 +323,7 @@ def _followed(
 
 def _doubts(simulation: Simulation, trajectory: Trajectory) -> tuple[str, ...]:
     """Return what flexible bodies may have to do with a failure: steps unstable for them, or too much deformation."""
-    unstable = "" if simulation.adaptive else stiff_body(simulation, trajectory.replay)
+    unstable = "" if simulation.adaptive else stiff_body(simulation, trajectory.replay, len(trajectory.t))
     return (unstable,) if unstable else trajectory.certificate.out_of_range
 
 
@@ -328,13 +338,13 @@ def _ended(run: SampledRun) -> tuple[Array, Array, Array]:
     return t, rows, efforts
 
 
-def _settings(simulation: Simulation, t: Array, efforts: Array) -> tuple[Array, Array | None]:
-    """Return the efforts and the parameters, at every output if events have changed them."""
+def _settings(simulation: Simulation, t: Array, efforts: Array, *, present: bool = False) -> tuple[Array, Array | None]:
+    """Return the efforts and the parameters at some times if events have changed them; the last may be the present."""
     changes = simulation.events.changes
     if not changes:
         return efforts, simulation.parameters
     which = np.searchsorted([change.t for change in changes], t, side="left") - 1
-    if simulation.events.ended:
+    if present or simulation.events.ended:
         which[-1] = len(changes) - 1
     if efforts.ndim == 1:
         efforts = np.array([changes[k].tau for k in which])
@@ -356,7 +366,7 @@ def _trajectory(
         "wall_time": wall,
         "stopped": stopped,
         "corners": simulation.corners.passed,
-        "notes": (*_notes(simulation), *_locks_passed(system, t, rows), *_at_rest(agreed)),
+        "notes": (*_notes(simulation), *_locks_passed(system, run.marched), *_at_rest(agreed)),
     }
     counted |= _closing(simulation) | _agreed(agreed)
     efforts, parameters = _settings(simulation, t, efforts)
@@ -379,18 +389,35 @@ def _trajectory(
 
 
 def _measured(run: SampledRun, t: Array, rows: Array, efforts: Array) -> dict[str, Any]:
-    """Return what is measured about a run: at its outputs, and at its start, be that an output or not."""
-    if t[0] > run.start:
-        t, rows = np.append(run.start, t), np.vstack([run.origin, rows])
-        efforts = efforts if efforts.ndim == 1 else np.vstack([efforts[:1], efforts])
-    q, v, z, work = _parts(run.simulation.system, rows)
-    _, parameters = _settings(run.simulation, t, run.base)
-    seen = Replay(run.simulation.system, t, q, v, z, parameters=parameters, efforts=efforts, work=work)
-    growth = state_growth(run.simulation, seen)
-    switched = bool(run.simulation.events.changes)
-    found = measured(seen, switched=switched, energy_tolerance=_energy_tolerance(run.simulation))
-    notes = tuple(words for words in (growth.unresolved, stiff_body(run.simulation, seen)) if words)
+    """Return what is measured about a run at the ends of its steps, so that it does not depend on its outputs.
+
+    Loops are looked at where they are delivered: velocities at the end of a step are those of its position
+    before that was closed.
+    """
+    simulation, marched = run.simulation, run.marched
+    seen = _replay(run, marched[:, 0], *_row_parts(simulation, marched), present=True)
+    growth = state_growth(simulation, seen)
+    found = measured(
+        seen,
+        switched=bool(simulation.events.changes),
+        outputs=_replay(run, t, rows, efforts) if simulation.baumgarte is None else None,  # nothing is brought back
+        energy_tolerance=_energy_tolerance(simulation),
+    )
+    notes = tuple(words for words in (growth.unresolved, stiff_body(simulation, seen, len(t))) if words)
     return {**found, "state_growth": growth.factor, "growing_state": growth.state, "notes": notes}
+
+
+def _row_parts(simulation: Simulation, marched: Array) -> tuple[Array, Array]:
+    """Return the rows and the efforts of states that a run has kept."""
+    end = 1 + simulation.row_size
+    return marched[:, 1:end], marched[:, end:]
+
+
+def _replay(run: SampledRun, t: Array, rows: Array, efforts: Array, *, present: bool = False) -> Replay:
+    """Return what follows from states of a run."""
+    q, v, z, work = _parts(run.simulation.system, rows)
+    _, parameters = _settings(run.simulation, t, efforts, present=present)
+    return Replay(run.simulation.system, t, q, v, z, parameters=parameters, efforts=efforts, work=work)
 
 
 def _energy_tolerance(simulation: Simulation) -> float:
@@ -403,9 +430,15 @@ def _closing(simulation: Simulation) -> dict[str, Any]:
     """Return how far closing the loops has moved the run, and how far it may at most in one step."""
     if not simulation.system.closure_rows:
         return {"closing_largest": 0.0, "closing_total": 0.0}
-    largest, total = simulation.closing
+    largest, total, way = simulation.closing
     limit = max(_CLOSING_SHARE * simulation.tolerance, _CLOSING_ROUNDING) if simulation.adaptive else _CLOSING_FIXED
-    return {"closing_largest": largest, "closing_total": total, "closing_tolerance": limit}
+    times = max(_CLOSING_ALL, _CLOSING_WAY * way, _CLOSING_STEP * simulation.steps if simulation.adaptive else 0.0)
+    return {
+        "closing_largest": largest,
+        "closing_total": total,
+        "closing_tolerance": limit,
+        "closing_total_tolerance": limit * times,
+    }
 
 
 def _drift(simulation: Simulation, found: Mapping[str, object]) -> dict[str, Any]:
@@ -424,11 +457,11 @@ def _notes(simulation: Simulation) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _locks_passed(system: System, t: Array, rows: Array) -> list[str]:
-    """Return in words where three angles have passed their gimbal lock from one output to the next."""
-    said = []
+def _locks_passed(system: System, marched: Array) -> list[str]:
+    """Return in words where three angles have passed their gimbal lock from one state of a run to the next."""
+    said, t = [], marched[:, 0]
     for use, where in system.kernels.states.locking:
-        free = np.array([float(use.joint.from_lock(row[where])) for row in rows])
+        free = np.array([float(use.joint.from_lock(row[where])) for row in marched[:, 1:]])
         passed = np.flatnonzero(free[1:] * free[:-1] <= 0)
         if passed.size:
             said.append(

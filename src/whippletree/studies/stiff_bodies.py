@@ -49,12 +49,15 @@ class Vibration(NamedTuple):
     body: str
 
 
-def stiff_body(simulation: Simulation, run: Replay) -> str:
-    """Say which flexible body makes the steps of an explicit method short, or unstable; nothing if none does."""
+def stiff_body(simulation: Simulation, run: Replay, outputs: int) -> str:
+    """Say which flexible body makes the steps of an explicit method short, or unstable; nothing if none does.
+
+    That steps are short is worth a word if there are many more of them than `outputs`.
+    """
     if simulation.method not in _EXPLICIT or simulation.system.nv > _MOST_FREEDOMS:
         return ""
     if simulation.adaptive:
-        worth_a_word = simulation.steps > max(_MANY_STEPS, _UNSEEN * len(run.t))
+        worth_a_word = simulation.steps > max(_MANY_STEPS, _UNSEEN * outputs)
         step = float(run.t[-1] - run.t[0]) / simulation.steps if worth_a_word else 0.0
     else:
         step = simulation.fixed_step
