@@ -16,10 +16,12 @@ from whippletree.simulate.native_functions import bare, by_address, cast_to, inn
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
 from whippletree.simulate.run_state import (
     AT_CORNER,
+    CROSSED,
     CUT_STEP,
     GRID_NEXT,
     HOP,
     HOP_SHARE,
+    MISSED,
     NEXT_STEP,
     REFUSED,
     RESUMED_STEP,
@@ -33,6 +35,7 @@ from whippletree.simulate.run_tolerances import (
     CORNER_RECHECKS,
     CORNER_ROUNDING,
     LARGEST_HOP,
+    MOST_CUTS,
     SAMPLE_AT_ENDS,
     TIME_ROUNDING,
 )
@@ -51,7 +54,7 @@ class CornerWatch(NativeStruct):
     values: Numbers  # (n,) what it writes
     whole: Words  # (n,) 1 if corners are at whole numbers
     muted: Words  # (n,) 1 if it is not looked at any more
-    last: Words  # (1,) the one that the last step went across
+    last: Words  # (2,) the one that the last step went across, and how often steps were cut for it
 
 
 corners_at = cast_to(CornerWatch)
@@ -195,10 +198,17 @@ def step_again(
             times[CUT_STEP] = times[HOP] if h > largest else max(times[HOP], CORNER_HOP_GROWTH * h)
             if times[CUT_STEP] > largest:  # the corner is not there any more
                 times[HOP] = times[CUT_STEP] = 0.0
+                run.flags[AT_CORNER] = MISSED
         return False
     if times[HOP] > 0.0 and h <= 2.0 * times[HOP]:
         times[HOP] = times[CUT_STEP] = 0.0
-        run.flags[AT_CORNER] = 1
+        run.flags[AT_CORNER] = CROSSED
+        return False
+    cuts = corners_at(w.corners).last
+    cuts[1] = cuts[1] + 1 if times[HOP] > 0.0 else 0
+    if cuts[1] > MOST_CUTS:
+        times[HOP] = times[CUT_STEP] = 0.0
+        run.flags[AT_CORNER] = MISSED
         return False
     shorten_for_corner(run, s * h, t, h)
     return True

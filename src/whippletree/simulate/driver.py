@@ -128,7 +128,7 @@ class Driver:
                 if status == Status.DONE or events.ended or (watch is not None and watch(run.t)):
                     return int(counts[OUTPUTS])
                 if status == Status.CORNER:
-                    sim.corners.arrive(sim)
+                    sim.corners.arrive(sim, self.bindings)
                 elif status not in (Status.PAUSED, Status.EVENT):
                     self._decide(status)
         except SimulationError as error:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whippletree.errors import SimulationError
 from whippletree.model.formula_corner_lists import corners_in_state, corners_in_time
 from whippletree.simulate.corner_crossings import CornerWatch
+from whippletree.simulate.corner_sides import sides_of_corner
 from whippletree.simulate.corner_times import Timetable, corner_times
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.packed_forms import COUNT, FINITE, Header, NumberForm, read_form
@@ -15,13 +17,15 @@ from whippletree.simulate.run_state import (
     AT_CORNER,
     GRID_NEXT,
     GRID_TIME,
+    MISSED,
     NEXT_STEP,
     RESUMED_STEP,
+    SPAN,
     STOP_AT,
     TIME,
     RunState,
 )
-from whippletree.simulate.run_tolerances import CHATTER_SHARE, MOST_CHATTER, TIME_ROUNDING
+from whippletree.simulate.run_tolerances import CHATTER_SHARE, MOST_CHATTER, RAPID_EVENTS, TIME_ROUNDING
 from whippletree.system import System
 
 if TYPE_CHECKING:
@@ -43,8 +47,10 @@ class RunCorners:
         self._in_state = corners_in_state(system.description)
         self._whole = np.array([one.whole for one in self._in_state], dtype=np.int64)
         self._muted = np.zeros(len(self._in_state), dtype=np.int64)
-        self._last = np.zeros(1, dtype=np.int64)
-        self._passed: dict[int, tuple[float, int]] = {}  # when a corner was last crossed, and how often just now
+        self._last = np.zeros(2, dtype=np.int64)
+        self._met: dict[
+            int, tuple[float, int]
+        ] = {}  # since when a corner's meetings are counted, and how many there are
         self._muted_at: dict[int, float] = {}
         self.passed = 0
         self._table: Timetable | None = None
@@ -94,12 +100,12 @@ class RunCorners:
             self._table_for = begin, horizon, given
         return self._table
 
-    def arrive(self, sim: Simulation) -> None:
+    def arrive(self, sim: Simulation, bindings: KernelBindings) -> None:
         """Go on behind a corner that the run has come to, or across: with the step of before, and a method anew."""
         run = sim.run_state
-        self.passed += 1
+        self.passed += int(run.flags[AT_CORNER] != MISSED)
         if run.flags[AT_CORNER]:
-            self._count_chatter(run)
+            self._count_chatter(run, bindings)
         if not sim.adaptive and run.times[GRID_NEXT] > run.t:
             run.times[GRID_TIME] = run.times[GRID_NEXT]
         if run.times[RESUMED_STEP] > 0.0:
@@ -108,13 +114,30 @@ class RunCorners:
         run.flags[AT_CORNER] = 0
         sim.stepper.forget()
 
-    def _count_chatter(self, run: RunState) -> None:
-        """Look for a corner no more that the motion slides along, crossing it again and again at once."""
+    def _count_chatter(self, run: RunState, bindings: KernelBindings) -> None:
+        """Look at both sides of a corner that the motion meets again and again."""
         i = int(self._last[0])
-        then, count = self._passed.get(i, (-np.inf, 0))
-        count = count + 1 if run.t - then < CHATTER_SHARE * run.times[RESUMED_STEP] else 0
-        self._passed[i] = (run.t, count)
-        if count > MOST_CHATTER:
+        since, count = self._met.get(i, (run.t, 0))
+        self._met[i] = (since, count + 1)
+        if count + 1 < MOST_CHATTER:
+            return
+        del self._met[i]
+        name, whole = self._in_state[i].name, bool(self._whole[i])  # whole numbers are many corners
+        at_once = max(RAPID_EVENTS * run.times[SPAN], 0.0 if whole else CHATTER_SHARE * run.times[RESUMED_STEP])
+        rapid = run.t - since < MOST_CHATTER * at_once
+        sides = sides_of_corner(bindings, run, i, whole=whole)
+        if sides.slides:
+            raise SimulationError(
+                f"at t = {run.t:.9g} s the motion slides along a corner of {name}: both sides of it drive the motion "
+                f"back to it, as dry friction by sign() does at rest, and no step gets away; describe friction by "
+                f"m.friction, or write the law as a smooth one, as tanh(v / 1e-3) instead of sign(v)"
+            )
+        if rapid and sides.jumps:
+            raise SimulationError(
+                f"at t = {run.t:.9g} s a corner of {name} is crossed again and again, in ever shorter times: the run "
+                f"would not end; write the law as a smooth one, or end the run there by an event"
+            )
+        if rapid:
             self._muted[i] = 1
             self._muted_at[i] = run.t
 
@@ -140,7 +163,7 @@ class RunCorners:
         twin.__dict__.update(self.__dict__)
         twin._watch = None
         twin._muted, twin._last = self._muted.copy(), self._last.copy()
-        twin._passed, twin._muted_at = self._passed.copy(), self._muted_at.copy()
+        twin._met, twin._muted_at = self._met.copy(), self._muted_at.copy()
         return twin
 
     def __getstate__(self) -> Header:
@@ -151,7 +174,7 @@ class RunCorners:
         return {
             "passed": self.passed,
             "muted": [[i, t] for i, t in self._muted_at.items()],
-            "recent": [[i, t, count] for i, (t, count) in self._passed.items()],
+            "recent": [[i, t, count] for i, (t, count) in self._met.items()],
         }
 
     def unpack(self, kept: object) -> None:
@@ -160,5 +183,5 @@ class RunCorners:
         form = {"passed": COUNT, "muted": [(which, FINITE)], "recent": [(which, FINITE, COUNT)]}
         found = read_form(form, kept, "corners")
         self.passed, self._muted_at = found["passed"], dict(found["muted"])
-        self._passed = {i: (t, count) for i, t, count in found["recent"]}
+        self._met = {i: (t, count) for i, t, count in found["recent"]}
         self._muted[list(self._muted_at)] = 1

@@ -22,6 +22,7 @@ __all__ = [
     "CLOSE_STAGES",
     "CLOSING_LARGEST",
     "CLOSING_TOTAL",
+    "CROSSED",
     "CROSS_BELOW",
     "CUT_STEP",
     "EVALUATIONS",
@@ -38,6 +39,7 @@ __all__ = [
     "LAST_PIVOT_AT",
     "LONGEST_STEP",
     "LOOPS",
+    "MISSED",
     "NEGATIVE_PIVOTS",
     "NEXT_STEP",
     "OUTPUTS",
@@ -101,7 +103,11 @@ KEEP_PLAN = 2  # stay with a poor choice of coordinates: there is no better one
 RATES_GIVEN = 3  # the first rates of the next step are given
 CLOSE_STAGES = 4  # stages are put on the closures: 1 to the last digit, 2 nearly
 PLAIN = 5  # there is nothing but a tree and its joints' efforts
-AT_CORNER = 6  # the last step went across a corner of a formula
+AT_CORNER = 6  # the last step was at a corner of a formula: it went across, or the corner was not there any more
+
+# in `RunState.flags[AT_CORNER]`
+CROSSED = 1
+MISSED = 2
 
 _NOT_PACKED = ("scale", "singular_found", "kept")
 

@@ -254,11 +254,20 @@ CORNER_LOOKS = 60
 CORNER_RECHECKS = 8
 """How often a corner is looked for before the first one that was found."""
 
-CHATTER_SHARE = 1e-6
-"""A corner that is crossed again within this share of a step is not passed but slid along."""
+MOST_CUTS = 30
+"""How often steps are cut for one corner: the way to it shrinks tenfold each time, unless the motion is held there."""
 
 MOST_CHATTER = 20
-"""So often, and its corners are not looked for any more: the certificate says so."""
+"""Each time a corner was met so often, both sides of it are looked at: the motion may slide along it."""
+
+CHATTER_SHARE = 1e-3
+"""A corner that is met again within this share of a step, so often, will be for ever."""
+
+BESIDE_CORNER = 1e-9
+"""How far from a corner its sides are looked at, in radians, characteristic lengths and their rates."""
+
+NO_JUMP = 1e-3
+"""Rates on the two sides of a corner that differ by less than this share of themselves do not jump there."""
 
 TIME_SAMPLES = 131072
 """Places at which an expression of time is looked at for corners, if it is not straight between known ones."""
