@@ -48,9 +48,7 @@ class RunCorners:
         self._whole = np.array([one.whole for one in self._in_state], dtype=np.int64)
         self._muted = np.zeros(len(self._in_state), dtype=np.int64)
         self._last = np.zeros(2, dtype=np.int64)
-        self._met: dict[
-            int, tuple[float, int]
-        ] = {}  # since when a corner's meetings are counted, and how many there are
+        self._met: dict[int, tuple[float, int]] = {}  # since when meetings of a corner are counted, and how many
         self._muted_at: dict[int, float] = {}
         self.passed = 0
         self._table: Timetable | None = None
