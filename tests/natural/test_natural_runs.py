@@ -267,3 +267,12 @@ def test_steps_beyond_numbers(step: float) -> None:
     else:
         assert stepper.step().name == "NOT_FINITE"
     assert four_bar().realtime(step=1e-10, method="natural").step().name == "DONE"
+
+
+@pytest.mark.parametrize("bodies", [0, 1])
+def test_what_cannot_move_is_refused(bodies: int) -> None:
+    m = wt.Mechanism("still")
+    for k in range(bodies):
+        m.fixed(f"weld {k}", m.ground, m.body(f"body {k}", mass=1.0, inertia=(1, 1, 1)))
+    with pytest.raises(wt.StateError, match="nothing in it can move"):
+        m.build().simulate(0.1, step=1e-2, formulation="natural")

@@ -55,7 +55,7 @@ class Costs:
         rows = [(name, n.multiplications, n.additions, _others(n)) for name, n in self.stages.items()]
         whole = self.total
         rows.append(("total", whole.multiplications, whole.additions, _others(whole)))
-        width = max(len(name) for name, *_ in rows)
+        width = max(len(name) for name, *_ in rows)  # not empty: the total is among them
         head = f"{self.name:<{width}}  {'mult':>7} {'add':>7} {'others':>7}"
         return "\n".join([head, *(f"{name:<{width}}  {m:>7} {a:>7} {o:>7}" for name, m, a, o in rows)])
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated
 from whippletree.system import System
@@ -95,6 +96,8 @@ def seconds(evaluations: Mapping[str, Evaluation | Batch], rounds: int = 15, bur
     >>> seconds({"auto": Evaluation(s, s.q0, s.v0)}, rounds=3)["auto"] < 1e-3
     True
     """
+    if rounds < 1:
+        raise StateError(f"rounds= must be at least 1, not {rounds}")
     counts = {}
     for name, evaluation in evaluations.items():
         trial = evaluation.run(50) / 50
@@ -105,4 +108,4 @@ def seconds(evaluations: Mapping[str, Evaluation | Batch], rounds: int = 15, bur
         turn = r % len(order)
         for name in order[turn:] + order[:turn]:
             taken[name].append(evaluations[name].run(counts[name]) / counts[name])
-    return {name: min(times) for name, times in taken.items()}
+    return {name: min(times) for name, times in taken.items()}  # one in each round

@@ -51,7 +51,7 @@ def _refuse_negative(model: NeutralModel) -> None:
         seen = inertia if turns is None else turns @ inertia @ turns.T
         rounding = NEGATIVE_INERTIA * np.abs(inertia).max() + SMALLEST_GYRATION**2 * float(total.mass)
         if seen.size and np.linalg.eigvalsh(seen)[0] < -rounding:
-            worst = next(name for name in group if not model.links[name].properties.possible)
+            worst = min(group, key=lambda name: model.links[name].properties.possible)  # the first that is not
             link = model.links[worst]
             place = model.file if link.line is None else f"{model.file}:{link.line}"
             raise FileError(

@@ -124,7 +124,7 @@ class NeutralTranslation:
 
     def frame_name(self, name: str) -> str:
         """Return what a frame of the file is called in the mechanism."""
-        return next(legal for legal, frame in self._frames if frame.name == name)
+        return next(legal for legal, frame in self._frames if frame.name == name)  # read before what names it
 
     def force_name(self, name: str) -> str:
         """Return a name for a force that no other has."""

@@ -145,7 +145,7 @@ class WritableModel:
 
     def entry_of(self, body: str) -> WritableJoint:
         """Return the joint by which the tree reaches a body."""
-        return next(entry for entry in self.tree.values() if entry.use.child == body)
+        return next(entry for entry in self.tree.values() if entry.use.child == body)  # the tree reaches all bodies
 
     def poses(self) -> dict[str, Placement]:
         """Return the poses of all bodies at zero coordinates."""

@@ -114,7 +114,8 @@ def _read_matrix(path: str | Path, numbers: Indices) -> SparseMatrix:
     places = {label: k for k, label in enumerate(numbers.tolist())}
     unknown = set(table[:, [0, 2]].astype(int).ravel().tolist()) - places.keys()
     if unknown:
-        raise FileError(f"{path}: node {min(unknown)} is not among the nodes of the input file", file=str(path))
+        first = min(unknown)  # not empty, see above
+        raise FileError(f"{path}: node {first} is not among the nodes of the input file", file=str(path))
     i, j = (
         np.array([per_node * places[int(node)] + int(freedom) - 1 for node, freedom in table[:, [a, a + 1]]])
         for a in (0, 2)

@@ -198,6 +198,7 @@ def _vectors(columns: Sequence[int], closed: Sequence[int], lanes: int) -> list[
             found += [*range(first, last, lanes), last]
         else:
             starts = range(max(0, last), min(first, len(closed) - lanes) + 1)
+            # not empty: there are more columns than lanes, see pairs_loop
             found.append(min(starts, key=lambda start: (_rows(closed, start, lanes).bit_count(), -start)))
         i += run
     return found

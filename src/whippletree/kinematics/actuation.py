@@ -116,8 +116,8 @@ def actuation(
     values, motions = _controlled(space, q, acting)
     around = [_controlled(space, one, acting) for one in _nearby(system, space, q)]
     regular = [found for found in around if len(found[0]) <= len(values)] or [(values, motions)]
-    needed = min(len(s) for s, _ in regular)
-    generic = max(int((s > NO_MOTION).sum()) for s, _ in regular)
+    needed = min(len(s) for s, _ in regular)  # not empty, see above
+    generic = max(int((s > NO_MOTION).sum()) for s, _ in regular)  # not empty, see above
     names = tuple(states.freedom_name(int(i)) for i in np.flatnonzero(acting))
     found = Actuation(names, values, motions, generic, needed, "")
     words = _in_words(system, q, found, parameters)

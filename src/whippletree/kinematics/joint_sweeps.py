@@ -106,7 +106,7 @@ class JointSweep:
     @made_once
     def _place(self) -> int:
         names = self.system.kernels.states
-        freedom = next(i for i in range(self.system.nv) if names.freedom_name(i) == self.input)
+        freedom = next(i for i in range(self.system.nv) if names.freedom_name(i) == self.input)  # checked
         joint = names.joint_of(freedom)
         return int(self.system.q_slice(joint).start + freedom - self.system.v_slice(joint).start)
 

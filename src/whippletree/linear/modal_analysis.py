@@ -128,7 +128,7 @@ class Modes(Sequence[Mode]):
     def __str__(self) -> str:
         head = ("nr", "frequency [Hz]", "omega [rad/s]", "damping ratio", "kind", "moves most")
         rows = [head, *self._rows()]
-        widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
+        widths = [max(len(row[c]) for row in rows) for c in range(len(head))]  # not empty: the head is one
         lines = []
         for row in rows:
             numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(row[:4], widths[:4], strict=True))

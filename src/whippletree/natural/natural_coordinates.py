@@ -465,7 +465,7 @@ class NaturalCoordinates:
 
 def _body_name(where: dict[str, tuple[int, Any]], node: int) -> str:
     """Return the name of a node: of its first body."""
-    return next(name for name, (index, _) in where.items() if index == node)
+    return next(name for name, (index, _) in where.items() if index == node)  # every node has a body
 
 
 def natural_kernel(

@@ -83,6 +83,7 @@ def refuse_mechanism(system: System, what: str, remedy: str) -> None:
         ]
     )
     reasons += [
+        ("nothing in it can move", not system.nv),
         ("there are auxiliary states of elements", bool(described.states)),
         ("there are events", bool(described.events)),
         ("a closure depends on time", bool(described.closures_timed)),

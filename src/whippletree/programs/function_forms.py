@@ -38,7 +38,7 @@ class ExpressionForm:
         rest = iter(numbers)
         for code, operands, place, plain in self.operations:
             if code == ca.OP_CONST:
-                registers[place] = next(rest) if plain is None else ca.SX(plain)
+                registers[place] = next(rest) if plain is None else ca.SX(plain)  # a number for each constant
             elif code == _READ:
                 registers[place] = symbols[operands[0]]
             elif code == _WRITTEN:

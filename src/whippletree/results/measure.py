@@ -98,7 +98,7 @@ def _of_parts(run: Replay, outputs: Replay | None, energy_tolerance: float, *, s
     known = [one for one in balances if np.isfinite(one.error)]
     found["parts_unknown"] = tuple(one.name for one in balances if not np.isfinite(one.error))
     if known:
-        worst = max(known, key=lambda one: one.error / (one.limit + 1e-300))
+        worst = max(known, key=lambda one: one.error / (one.limit + 1e-300))  # not empty, see above
         found |= {"worst_part": worst.name, "part_error": worst.error, "part_limit": worst.limit}
     return found
 

@@ -116,7 +116,11 @@ class Replay:
         uses = self.system.description.forces
         parts = iter(self._many(compute) if uses else ())
         bodies = {use.name: tuple(body for body, _ in use.sides) for use in uses}
-        return {use.name: ElementForce(bodies[use.name], next(parts), use.coordinates, next(parts)) for use in uses}
+        pairs = zip(parts, parts, strict=True)  # wrenches and efforts, one after another
+        return {
+            use.name: ElementForce(bodies[use.name], wrenches, use.coordinates, efforts)
+            for use, (wrenches, efforts) in zip(uses, pairs, strict=True)
+        }
 
     def dissipated_powers(self) -> dict[str, Array]:
         """Return what every force element dissipates, by name, each (n,)."""

@@ -102,7 +102,8 @@ def processor_level() -> str:
     if not host().triple.startswith("x86_64"):
         return "generic"
     there = set(host().features.split(","))
-    return next(level for level, needed in LEVELS.items() if there.issuperset(f"+{one}" for one in needed))
+    fit = (level for level, needed in LEVELS.items() if there.issuperset(f"+{one}" for one in needed))
+    return next(fit)  # the last level needs nothing
 
 
 def object_file(level: str) -> str:

@@ -120,4 +120,5 @@ def struct_named(name: str) -> type[NativeStruct]:
     >>> struct_named("Triple") is Triple
     True
     """
-    return next(one for one in reversed(NativeStruct.__subclasses__()) if one.__name__ == name)
+    named = (one for one in reversed(NativeStruct.__subclasses__()) if one.__name__ == name)
+    return next(named)  # names come from the structs themselves

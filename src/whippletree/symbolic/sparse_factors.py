@@ -109,7 +109,7 @@ def minimum_degree(pairs: Iterable[tuple[Key, Key]], keys: Sequence[Key]) -> lis
     order: list[Key] = []
     left = set(keys)
     while left:
-        best = min(left, key=lambda key: (len(near[key]), rank[key]))
+        best = min(left, key=lambda key: (len(near[key]), rank[key]))  # not empty: the loop ends before
         order.append(best)
         left.remove(best)
         for i in near[best]:

@@ -131,7 +131,7 @@ class AutoFormulation:
             with without_collecting():
                 made = make()
             while len(_DECIDED) >= _REMEMBERED:
-                _DECIDED.pop(next(iter(_DECIDED)))
+                _DECIDED.pop(next(iter(_DECIDED)))  # it is full
             _DECIDED[key] = made
         if self._cache:
             self._cache.store(key, {what: made})
@@ -207,7 +207,7 @@ class Chooser:
                 left_out[one.text] = why
             else:
                 counts[one.text] = self._count(one)
-        chosen = min(counts, key=lambda text: _weight(text) * counts[text])
+        chosen = min(counts, key=lambda text: _weight(text) * counts[text])  # independent_coordinates at least
         return FormulationChoice(
             chosen, counts, left_out, merged(groups) if registry.find(chosen).by_groups else (), {}
         )
@@ -274,7 +274,7 @@ class Chooser:
         candidacy = one.candidacy
         if not counts or candidacy is None:
             return ""
-        cheapest = min(counts.values())
+        cheapest = min(counts.values())  # not empty, see above
         least = candidacy.at_least(self._sizes) if candidacy.at_least else 0
         if candidacy.weight * least > _HOPELESS * cheapest:
             return f"it would take at least {least} operations"

@@ -221,9 +221,10 @@ def _factored_mass(mass: dict[int, Column], basis: dict[int, Column]) -> Symmetr
 def _follower(walk: Unrolled, closure_set: ClosureSet, columns: DerivativeColumns) -> Follower:
     """Return what lets dependent joints follow the others."""
     C = [dict(row) for row in jacobian_rows(walk, closure_set.evaluate(walk))]
-    cut_rows = iter(jacobian_rows(walk, closure_set.cut_rates(walk)))
+    cut_rows = jacobian_rows(walk, closure_set.cut_rates(walk))
     cuts = closure_set.attachments.cuts
-    G = {i: dict(next(cut_rows)) for cut in cuts for i in range(cut.v.start, cut.v.stop)}
+    of_cuts = (i for cut in cuts for i in range(cut.v.start, cut.v.stop))
+    G = {i: dict(row) for i, row in zip(of_cuts, cut_rows, strict=True)}
     on_cuts: dict[int, Column] = {}
     driven: dict[int, int] = {}
     positional: list[bool] = []

@@ -132,7 +132,7 @@ class ElementCalls:
         }
         if not described.forces:
             return {}
-        n = max(np.atleast_2d(value).shape[0] for value in states.values())
+        n = max(np.atleast_2d(value).shape[0] for value in states.values())  # q, v, ... above
         rows = {name: np.broadcast_to(np.atleast_2d(value), (n, value.shape[-1])) for name, value in states.items()}
         powers = dissipated_powers(self._evaluate.engine.equations, rows)
         return {use.name: powers[:, k] for k, use in enumerate(described.forces)}

@@ -320,10 +320,10 @@ def pair_up(
         for r in left:
             if k not in to_end[r] and (abs(C[r, i]) > UNMOVED or k in to_complete[r]):
                 size[r] = min(abs(whole[r, i]), np.inf if k in to_complete[r] else abs(seen[r, i]))
-        clear = [r for r in size if size[r] > max(UNMOVED, CLEARLY_MOVED * max(size.values()))]
+        clear = [r for r in size if size[r] > max(UNMOVED, CLEARLY_MOVED * max(size.values()))]  # r is one
         if not clear:
             continue
-        r = pairs[i] = max(clear, key=lambda r: (len(to_end[r]), size[r]))
+        r = pairs[i] = max(clear, key=lambda r: (len(to_end[r]), size[r]))  # not empty, see above
         left.remove(r)
         whole[left] -= np.outer(whole[left, i] / whole[r, i], whole[r])
         if abs(seen[r, i]) > UNMOVED:

@@ -104,7 +104,7 @@ class LoopGroups:
             freedoms=len(freedoms),
             equations=sum(len(self.closure_set.keep[c]) for c in group.attachments),
             independent=sum(i in freedoms for i in self.plan.choice.independent),
-            method=min(counts, key=lambda name: counts[name]) if counts else self._methods(g)[0],
+            method=min(counts, key=lambda name: counts[name], default=self._methods(g)[0]),
             counts=dict(counts),
         )
 

@@ -274,9 +274,9 @@ def _around(numbers: ClosureNumbers, samples: Sequence[_Sample], wider: Sequence
     """
     here = best = samples[0]
     closed = [here, *(s for s in samples[1:] if s.open <= max(CLOSED, numbers.accuracy))]
-    rank = max((sample.rank, sample.held) for sample in closed)
+    rank = max((sample.rank, sample.held) for sample in closed)  # not empty: the configuration itself is one
     if (best.rank, best.held) < rank or best.smallest < NEARLY_SINGULAR:
-        best = max((s for s in closed if (s.rank, s.held) == rank), key=lambda s: s.smallest)
+        best = max((s for s in closed if (s.rank, s.held) == rank), key=lambda s: s.smallest)  # one has this rank
     kept = choose_independent_rows(best.G, numbers.blocks, best.ranks, numbers.positional, numbers.negligible)
     regular = [s for s in (wider or closed) if smallest_share(s.G, numbers.blocks, best.ranks) > REGULAR]
     off = np.max([_misses(numbers, s, kept, best.ranks) for s in regular or [best]], axis=0)

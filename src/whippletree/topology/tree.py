@@ -45,7 +45,7 @@ class Tree:
         """
         left = set(nodes)
         while len(left) > 1 and GROUND not in left:
-            last = max(left)
+            last = max(left)  # not empty: the loop ends before
             left.remove(last)
             left.add(self.parents[last])
         return GROUND if GROUND in left or not left else left.pop()

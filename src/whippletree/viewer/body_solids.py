@@ -132,7 +132,8 @@ def _connections(place: int, solids: Sequence[Solid], held: Sequence[Array], uni
     """Return bars from points that hold a body to the nearest of its shapes, if they are not at one."""
     found = []
     for point in distinct(held):
-        nearest = min((_nearest(solid, point) for solid in solids), key=lambda one: float(np.linalg.norm(one - point)))
+        ends = [_nearest(solid, point) for solid in solids]
+        nearest = min(ends, key=lambda one: float(np.linalg.norm(one - point)))  # asked for bodies with solids only
         if np.linalg.norm(nearest - point) > CONNECTED * unit:
             found.append(bar(place, point, nearest, 0.6 * unit))
     return found

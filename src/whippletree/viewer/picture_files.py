@@ -133,7 +133,7 @@ def _background(scene: Scene, view: View2D) -> Array:
 
 def _nice(size: float) -> float:
     power = 10 ** math.floor(math.log10(max(size, 1e-12)))
-    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= size * (1 - 1e-12)))
+    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= size * (1 - 1e-12)))  # ten are enough
 
 
 def _drawn_names(found: Image, names: list[str], where: Array) -> None:

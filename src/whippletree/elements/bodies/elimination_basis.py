@@ -89,7 +89,7 @@ def _connected(joined: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.int64]]:
     """Return groups of numbers that are joined, directly or by others."""
     waiting, groups = set(range(len(joined))), []
     while waiting:
-        group, new = set[int](), {min(waiting)}
+        group, new = set[int](), {min(waiting)}  # not empty: the loop ends before
         while new:
             group |= new
             new = {int(j) for i in new for j in np.flatnonzero(joined[i])} - group

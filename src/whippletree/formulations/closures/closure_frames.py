@@ -149,5 +149,6 @@ def _coordinate(
             return ClosureCoordinate(None, k, q, v, component)
     if name in plan.own_slices:
         return ClosureCoordinate(node_tree.where[name][0], None, q, v, component)
-    node = next(k for k, one in enumerate(node_tree.node_constants) if one.use.name == name and not one.shared)
+    nodes = (k for k, one in enumerate(node_tree.node_constants) if one.use.name == name and not one.shared)
+    node = next(nodes)  # a joint with coordinates that is not cut has a node
     return ClosureCoordinate(node, None, q, v, component)

@@ -245,7 +245,7 @@ class NaturalModel:
 
     def home(self, element: NaturalElement) -> int:
         """Return the body that says where an element is: the ground, or the first one."""
-        return min(element.places)
+        return min(element.places)  # an element is on at least one body
 
 
 @dataclass(eq=False)

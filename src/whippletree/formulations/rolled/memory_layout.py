@@ -90,7 +90,7 @@ class _LiveEntries:
                 users[self.left(kind.number, part)].add(kind.number)
         waiting = {kind.number: None for kind in reversed(self.kinds)}
         while waiting:
-            number = next(iter(waiting))
+            number = next(iter(waiting))  # not empty: the loop ends before
             del waiting[number]
             for symbol in self.reads(self.kinds[number]):
                 origin = self.kinds[number].origins[symbol]

@@ -87,7 +87,11 @@ def linked_ir(functions: Iterable[MarkedFunction]) -> str:
     _keep_only(whole, {marked.symbol for marked in functions})
     numbers: Any = itertools.count()
     short: dict[str, str] = {}
-    text = _MANGLED.sub(lambda found: short.setdefault(found[0].strip('"'), f'"part{next(numbers)}"'), str(whole))
+
+    def shortened(found: re.Match[str]) -> str:
+        return short.setdefault(found[0].strip('"'), f'"part{next(numbers)}"')  # endless
+
+    text = _MANGLED.sub(shortened, str(whole))
     return re.sub(r"^(; .*|target .*|source_filename .*)\n", "", text, flags=re.MULTILINE)
 
 

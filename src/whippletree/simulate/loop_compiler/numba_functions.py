@@ -214,9 +214,9 @@ def _entry_library(marked: MarkedFunction, made: NumbaObject) -> str:
 
 def _argument(context: NumbaObject, builder: ir.IRBuilder, kind: NumbaObject, words: Iterator[ir.Value]) -> ir.Value:
     """Return an argument, made of the next words of the table, as Numba knows it."""
-    first = next(words)
+    first = next(words)  # the table has all words of all arguments
     if isinstance(kind, types.Array):
-        return array_at(context, builder, kind, first, [next(words) for _ in range(kind.ndim)])
+        return array_at(context, builder, kind, first, [next(words) for _ in range(kind.ndim)])  # see above
     if isinstance(kind, NativeStructType):
         return builder.inttoptr(first, context.get_value_type(kind))
     if kind == _types.float64:
