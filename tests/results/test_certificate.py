@@ -97,7 +97,8 @@ def test_the_scale_of_energy_is_what_moves() -> None:
     run = pendulum()
     energy = run.energy()
     found = run.certify()
-    assert found.energy_scale == energy.kinetic.max() + energy.potential.max() - energy.potential.min()
+    moved = energy.kinetic.max() + energy.potential.max() - energy.potential.min()
+    assert moved <= found.energy_scale < 1.001 * moved  # kinetic energy between the outputs counts as well
     assert (found.energy_start, found.energy_end) == (energy.total[0], energy.total[-1])
 
 

@@ -469,3 +469,16 @@ def test_a_controller_begins_again() -> None:
 def test_verify_is_true_or_false() -> None:
     with pytest.raises(wt.StateError, match="verify= must be True or False"):
         pendulum().simulate(1.0, verify="yes")
+
+
+@pytest.mark.parametrize("every", [0.05, 0.5, 1.0])
+def test_a_motion_that_rests_at_the_end_of_every_step_has_a_scale_of_energy(every: float) -> None:
+    """A drive that goes from rest to rest within one step leaves the rounding of its work as the error of energy."""
+    m = wt.Mechanism("lift", gravity=(0, 0, 0))
+    m.prismatic("x", m.ground, m.body("block", mass=2.0), axis="x")
+    s = 2 * m.time - 1
+    m.drive("motor", "x", position=0.3 * (s**3 - 3 * s) / 2)
+    run = m.build().simulate(1.0, every=every, method="rk4", step=1.0)
+    assert np.abs(run["x"] - 0.3 * ((2 * run.t - 1) ** 3 - 3 * (2 * run.t - 1)) / 2).max() < 1e-13
+    assert run.certificate.ok, run.certificate
+    assert run.certificate.energy_scale > 0.1

@@ -45,7 +45,8 @@ class Certificate:
     `closure_residual` is the largest gap of any closure at any output, in radians and characteristic lengths, and
     `velocity_residual` the largest rate at which one opens; `widest_gap` and `fastest_opening` say in metres or
     radians, and in these per second, how large that is and of which joint or closure. Energies include what springs
-    store. `energy_scale` is what the energy error is compared with: the largest kinetic energy and the range of the
+    store. `energy_scale` is what the energy error is compared with: the largest kinetic energy (of the states
+    and of the mean velocities between them) and the range of the
     rest; `energy_drift` is the largest energy error on the way, where that was watched: at the
     end of every step, or of 2000 evenly spaced ones at least, whatever outputs a run has. `energy_tolerance` is the
     share of the scale that the error may be, of the whole and of parts: 1e-6, and more in runs that choose their steps
