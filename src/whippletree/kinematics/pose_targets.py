@@ -90,8 +90,8 @@ def read_targets(
     inputs, given = system.kernels.inputs, {} if weights is None else weights
     if not isinstance(given, Mapping):
         raise StateError("weights= must map frames to a number, or to six: turns about, shifts along x, y, z")
-    by_name = {inputs.place_name(key): value for key, value in given.items()}
-    read = {inputs.place_name(key): _poses(inputs.place_name(key), value) for key, value in targets.items()}
+    by_name = inputs.by_place(given, "weights=")
+    read = {name: _poses(name, value) for name, value in inputs.by_place(targets, "targets=").items()}
     for name in by_name:
         if name not in read:
             raise StateError(f'weights= names "{name}", for which there is no target')

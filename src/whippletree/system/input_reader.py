@@ -242,6 +242,13 @@ class InputReader:
             raise ModelError(f"there is no body or frame {suggestion(name, places)}")
         return str.__str__(name)
 
+    def by_place(self, given: Mapping[Any, Any], what: str) -> dict[str, Any]:
+        """Return what is given by body or frame, as names or handles, by name; a place named twice is refused."""
+        named = {self.place_name(key): value for key, value in given.items()}
+        if len(named) < len(given):
+            raise StateError(f"{what} names a body or frame twice, by its name and as a handle: give it once")
+        return named
+
     def joints(self, joints: object) -> tuple[str, ...]:
         """Return the names of some joints, given by name or as handles; None or nothing means all of them."""
         if joints is None:
@@ -268,9 +275,7 @@ class InputReader:
         """Return wrenches by the names of the places at which they act, in the order of the names."""
         if not isinstance(wrenches, Mapping):
             raise StateError("wrenches= must map bodies or frames to [moment; force]")
-        named = {self.place_name(key): value for key, value in wrenches.items()}
-        if len(named) < len(wrenches):
-            raise StateError("wrenches= names a body or frame twice: add the wrenches up")
+        named = self.by_place(wrenches, "wrenches=")
         return named if len(named) == 1 else {name: named[name] for name in sorted(named)}
 
     # ------------------------------------------------------------------ parameters

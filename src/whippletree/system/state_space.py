@@ -114,6 +114,8 @@ class StateSpace:
     def _fill(self, vector: Array, values: Mapping[str, object], where: Callable[[str], slice], what: str) -> Array:
         if not isinstance(values, Mapping):
             raise StateError(f"give the {what} by joint: a mapping from names to numbers")
+        if len({getattr(name, "name", name) for name in values}) < len(values):
+            raise StateError(f"the {what} name a joint twice, by its name and as a handle: give it once")
         for name, value in values.items():
             place = where(name)
             size = place.stop - place.start
