@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 import whippletree as wt
@@ -39,7 +38,7 @@ def describe() -> wt.Mechanism:
         sign = -1 if side == "left" else 1
         m.fixed(f"{side} hinge", base, m.body(side, panel), at=(0, 0.6 * sign, 0), at_child="root")
     t = m.time
-    m.actuator("motor", "wheel axis", effort=ca.if_else(t < 5, 4.0, ca.if_else(t < 10, -4.0, 0.0)))
+    m.actuator("motor", "wheel axis", effort=wt.Table([0, 5, 10], [4.0, -4.0, 0.0], kind="hold")(t))
     return m
 
 

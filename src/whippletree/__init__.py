@@ -25,7 +25,7 @@ from whippletree.elements.bodies import (
     rod,
     sphere,
 )
-from whippletree.elements.drivers import Spline, pulse
+from whippletree.elements.drivers import Spline, Table, pulse
 from whippletree.errors import (
     AssemblyError,
     AssemblyWarning,
@@ -118,6 +118,7 @@ __all__ = [
     "StateError",
     "Stations",
     "System",
+    "Table",
     "TopologyError",
     "Trajectory",
     "WhippletreeError",

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from whippletree.elements.drivers import spline_of
+from whippletree.elements.drivers import curve_of
 from whippletree.elements.drivers.spline import ENDS
+from whippletree.programs.lookup import lookup
 
 Array = np.ndarray
 
@@ -124,7 +125,7 @@ def test_many_knots() -> None:
 def test_splines_are_known_by_their_tables_and_pickle(ends: str) -> None:
     spline = wt.Spline(*knots(7, ends), ends)
     assert pickle.loads(pickle.dumps(spline)) == spline
-    found = spline_of(spline.table)
+    found = curve_of(lookup(spline.table))
     assert found is not None
     assert found.table.numbers.tobytes() == spline.table.numbers.tobytes()
 

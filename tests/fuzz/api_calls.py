@@ -114,6 +114,7 @@ def of_mechanism(m: wt.Mechanism) -> list[Call]:
         (wt.point_masses, ([(1.0, (0, 0, 0)), (2.0, (1, 0, 0))],), {}),
         (wt.MassProperties, (1.0, (0, 0, 0), np.eye(3)), {}),
         (wt.Spline, ([0.0, 1.0, 2.0], [0.0, 1.0, 0.0]), {}),
+        (wt.Table, ([0.0, 1.0, 2.0], [0.0, 1.0, 0.0]), {"kind": "hold"}),
         (wt.pulse, (t, 0.0, 1.0), {}),
         (wt.Placement, (), {}),
         (m.frame, ("new",), {"on": "a", "at": (1, 0, 0), "rotation": np.eye(3)}),

@@ -23,6 +23,7 @@ ONE = np.ma.array([1.0], mask=[True])
         lambda: wt.Mechanism("m", gravity=HOLE),
         lambda: wt.Spline(HOLE, [0.0, 1.0, 2.0]),
         lambda: wt.Spline([0.0, 1.0, 2.0], HOLE),
+        lambda: wt.Table([0.0, 1.0, 2.0], HOLE),
         lambda: pendulum().forward_dynamics(ONE, [0.0]),
         lambda: pendulum().forward_dynamics([0.0], [0.0], ONE),
         lambda: pendulum().mass_matrix(np.ma.array([[1.0], [2.0]], mask=[[False], [True]])),

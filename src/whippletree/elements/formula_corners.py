@@ -1,4 +1,4 @@
-"""Corners of written formulas: where a condition changes, a spline has a knot, an absolute value turns.
+"""Corners of written formulas: where a condition changes, a spline or a table has a point, an absolute value turns.
 
 A formula is smooth between its corners. Each corner belongs to an expression in the formula's own inputs, and is where
 that passes through zero, or through a whole number: the next knot, the next period.

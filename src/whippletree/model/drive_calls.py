@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from whippletree.elements.drivers import Motion, Spline
+from whippletree.elements.drivers import Curve, Motion
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.element_registry import JointLike, PlaceLike
-from whippletree.model.expression_symbols import names_in
+from whippletree.model.expression_symbols import check_smooth, names_in, operations_of
 from whippletree.model.force_calls import ForceCalls
 from whippletree.model.handles import ClosureHandle
 from whippletree.model.names import called
@@ -28,8 +28,8 @@ class DriveCalls(ForceCalls):
     def drive(self, name: str, joint: JointLike, *, position: object, index: int = 0) -> ClosureHandle:
         """Prescribe a joint coordinate over time; the effort of the drive comes out by its name.
 
-        `position` is an expression in `time` and parameters, or a `Spline` through knots. Any coordinate of any joint
-        can be driven, in a tree or in a loop; `index` says which, if the joint has several.
+        `position` is an expression in `time` and parameters, a `Spline`, or a `Table` of kind "pchip". Any coordinate
+        of any joint can be driven, in a tree or in a loop; `index` says which, if the joint has several.
 
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")
@@ -55,8 +55,8 @@ class DriveCalls(ForceCalls):
     ) -> ClosureHandle:
         """Prescribe the motion of a point of a body, in ground axes; the driving force comes out by its name.
 
-        `position` has three entries, each an expression, a `Spline`, a number, or None for a direction that is free.
-        `at` is the point in the frame of the body or frame, its origin unless given.
+        `position` has three entries, each an expression, a `Spline`, a `Table` of kind "pchip", a number, or None for a
+        direction that is free. `at` is the point in the frame of the body or frame, its origin unless given.
 
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")
@@ -83,7 +83,7 @@ class DriveCalls(ForceCalls):
         t = self._symbols.time
         entries = []
         for position, what in zip(positions, words, strict=True):
-            given = position(t) if isinstance(position, Spline) else position
+            given = position(t) if isinstance(position, Curve) else position
             read = self._formula(given, 1, what)
             foreign = [*read.coordinates, *read.places, *read.states]
             if foreign:
@@ -92,7 +92,9 @@ class DriveCalls(ForceCalls):
                     f'{what} depends on "{first}": a drive follows time and parameters alone; what depends on '
                     "positions is written with .closure"
                 )
-            entries.append(ca.SX(scalar(given, what)))
+            entry = ca.SX(scalar(given, what))
+            check_smooth(operations_of(entry), what, of_velocity=False)
+            entries.append(entry)
         column = ca.densify(ca.vertcat(*entries))
         rate = ca.jacobian(column, t)
         start = ca.substitute(ca.vertcat(column, rate, ca.jacobian(rate, t)), t, ca.SX(0))

@@ -13,6 +13,7 @@ from whippletree.errors import ModelError
 from whippletree.model.expression_symbols import (
     Found,
     check_constants,
+    check_smooth,
     check_symbols,
     found_in,
     names_in,
@@ -60,6 +61,7 @@ def read_closure(
     check_symbols(occurring, symbols, used, "the expression", _WORDS)
     check_constants(operations, "the expression")
     closure = Expression.written(column, found.sides, found.q, found.v, symbols.time, used)
+    check_smooth(operations, "the expression", of_velocity=not closure.holonomic)
     _check_rows(column, found)
     if not closure.holonomic:
         _check_affine(column, found.speeds)

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures import Side
+from whippletree.elements.drivers import Table, curve_of
 from whippletree.elements.user_functions import NO_NUMBERS
 from whippletree.errors import ModelError
 from whippletree.model.symbols import MechanismSymbols
 
-__all__ = ["Found", "check_constants", "check_symbols", "found_in", "names_in", "operations_of"]
+__all__ = ["Found", "check_constants", "check_smooth", "check_symbols", "found_in", "names_in", "operations_of"]
 
 
 class Found(NamedTuple):
@@ -97,6 +98,24 @@ def check_constants(operations: ca.Function, what: str) -> None:
             value = operations.instruction_constant(k)
             if not math.isfinite(value):
                 raise ModelError(f"{what} has a number in it that is not finite, {value}")
+
+
+def check_smooth(operations: ca.Function, what: str, *, of_velocity: bool) -> None:
+    """Check that no table in an expression has jumps, nor corners if the expression is one of positions.
+
+    >>> check_smooth(operations_of(ca.SX.sym("x") + 2), "the expression", of_velocity=False)
+    """
+    nodes = operations.instructions_sx()
+    for k in range(operations.n_instructions()):
+        curve = curve_of(nodes[k].which_function()) if operations.instruction_id(k) == ca.OP_CALL else None
+        kind = curve.kind if isinstance(curve, Table) else ""
+        if kind == "hold" or (kind == "linear" and not of_velocity):
+            jumping = "velocities" if of_velocity or kind == "linear" else "positions"
+            smoother = '"linear" or "pchip"' if of_velocity else '"pchip", or a Spline'
+            raise ModelError(
+                f'{what} has a table of kind "{kind}", at whose points {jumping} would have to jump: '
+                f"take kind={smoother}"
+            )
 
 
 def operations_of(expression: ca.SX) -> ca.Function:

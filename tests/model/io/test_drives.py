@@ -8,6 +8,7 @@ import pytest
 
 import whippletree as wt
 from whippletree.elements.drivers.spline import ENDS
+from whippletree.elements.drivers.table import KINDS
 from whippletree.model.io.reader import from_text
 from whippletree.model.io.writer import to_text
 
@@ -27,6 +28,10 @@ closures:
   hand: {drive_point: puck, at: [0.1, 0, 0], position: ['spline("lift", t)', null, 0.5]}
 forces:
   pull: {actuator: Z, effort: '3 * spline("lift", coordinate("A"))'}
+  press: {actuator: Z, effort: 'table("gears", t) * table("ramp", 2 * coordinate("A"))'}
+tables:
+  gears: {x: [0, 1, 3], y: [1, 2, 4], kind: hold}
+  ramp: {x: [0, 1, 3], y: [1, 2, 2]}
 """
 
 
@@ -45,6 +50,8 @@ def described() -> wt.Mechanism:
     m.drive("push", "Z", index=1, position=lift(2 * m.time))
     m.drive_point("hand", "puck", at=(0.1, 0, 0), position=(lift, None, 0.5))
     m.actuator("pull", "Z", effort=3 * lift(m.coordinate("A")))
+    gears, ramp = wt.Table([0, 1, 3], [1, 2, 4], "hold"), wt.Table([0, 1, 3], [1, 2, 2])
+    m.actuator("press", "Z", effort=gears(m.time) * ramp(2 * m.coordinate("A")))
     return m
 
 
@@ -65,6 +72,25 @@ def test_splines_within_expressions_are_read_back(ends: str) -> None:
     curve = wt.Spline([0.1, 0.4, 1.3, 1.7, 2.9], [0.3, -0.2, 0.7, 1.1, 0.3], ends)
     other = wt.Spline([0.0, 1.0], [0.0, 1.0])
     m.drive("motor", "A", position=curve(m.time) * curve(2 * m.time + 0.3) + other(curve(m.time) / 3))
+    assert from_text(to_text(m)).mechanism.describe() == m.describe()
+
+
+def test_what_follows_a_table_is_written_as_one_does_it() -> None:
+    m = wt.Mechanism("m")
+    m.revolute("A", m.ground, m.body("arm", mass=1.0, com=(1, 0, 0)))
+    m.drive("motor", "A", position=wt.Table([0, 1, 3], [0, 0.5, 0.5], "pchip"))
+    text = to_text(m)
+    assert """'table("t1", t)'""" in text
+    assert from_text(text).mechanism.describe() == m.describe()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_within_expressions_are_read_back(kind: str) -> None:
+    m = wt.Mechanism("m")
+    m.revolute("A", m.ground, m.body("arm", mass=1.0, com=(1, 0, 0)))
+    table = wt.Table([0.1, 0.4, 1.3, 1.7, 2.9], [0.3, -0.2, 0.7, 1.1, 0.3], kind)
+    spline = wt.Spline([0.0, 1.0, 2.0], [0.0, 1.0, 0.0])
+    m.actuator("motor", "A", effort=table(m.time) * spline(m.time) + table(2 * m.coordinate("A") + table(m.time)))
     assert from_text(to_text(m)).mechanism.describe() == m.describe()
 
 
@@ -94,6 +120,11 @@ def test_a_file_with_drives_runs() -> None:
         ('spline("lift", 2 * t)', 'spline("left", 2 * t)', r':13:\d+: .*no spline "left"; did you mean "lift"'),
         ('spline("lift", 2 * t)', "spline(2 * t)", r":13:\d+: .*spline\(a name in quotes, where\)"),
         ('spline("lift", 2 * t)', 'piece("lift", t)', r":13:\d+: .*5 entries"),
+        ("kind: hold", "kind: held", r":19:\d+: table \"gears\": .*kind must be one of"),
+        ("x: [0, 1, 3], y: [1, 2, 4]", "x: [0, 3, 1], y: [1, 2, 4]", r":19:\d+: table .*must increase"),
+        ("gears: {", "lift: {", r':19:\d+: table "lift": the name is taken by a spline'),
+        ('table("gears", t)', 'table("lift", t)', r':17:\d+: .*no table "lift"'),
+        ('spline("lift", 2 * t)', 'table("ramp", 2 * t)', r":13:\d+: .*velocities would have to jump"),
         ("null, 0.5]", "0.5]", r":14:\d+: .*position must be 3 expressions"),
         ("amplitude: 0.3", "amplitude: 'spline(\"lift\", 1)'", r":3:\d+: .*under definitions"),
     ],

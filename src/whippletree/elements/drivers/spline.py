@@ -4,31 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import overload
+from typing import ClassVar
 
-import casadi as ca
 import numpy as np
 
+from whippletree.elements.drivers.curve import Curve, chosen, cubics, points
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
-from whippletree.programs.lookup import LookupTable, lookup, picked
-from whippletree.spatial.scalars import masked, shown
+from whippletree.programs.lookup import LookupTable
 
-__all__ = ["ENDS", "Spline", "spline_of"]
+__all__ = ["ENDS", "Spline"]
 
 
 ENDS = ("natural", "clamped", "periodic", "not_a_knot", "four_points")
 """What can be asked of the ends."""
 
-_PIECES: dict[tuple[Spline, int], tuple[ca.SX, ca.SX]] = {}
-"""Pieces at expressions, which are kept with them: equal splines of one expression are one call in a trace."""
-
-_KEPT = 256
-
 
 @dataclass(frozen=True, init=False)
-class Spline:
+class Spline(Curve):
     """The cubic curve through (time, value) knots with continuous first and second derivatives.
 
     `ends` says what holds at the first and the last knot, and how the curve goes on beyond them:
@@ -46,127 +39,41 @@ class Spline:
     >>> lift = Spline([0.0, 1.0, 2.0], [0.0, 1.0, 0.0], ends="clamped")
     >>> lift(1.0), lift([0.5, 1.5, 7.0]).tolist()
     (1.0, [0.5, 0.5, 0.0])
+    >>> import casadi as ca
     >>> lift(ca.SX.sym("t")).shape
     (1, 1)
     """
+
+    word: ClassVar[str] = "spline"
+    choices: ClassVar[tuple[str, ...]] = ENDS
 
     times: tuple[float, ...]
     values: tuple[float, ...]
     ends: str
 
     def __init__(self, times: Sequence[float], values: Sequence[float], ends: str = "natural") -> None:
-        x, y = _numbers(times, "times"), _numbers(values, "values")
-        if len(x) != len(y):
-            raise ModelError(f"a spline has a value for each time, but there are {len(x)} times and {len(y)} values")
-        back = np.flatnonzero(np.diff(x) <= 0)
-        if back.size:
-            i = int(back[0])
-            raise ModelError(f"the times of a spline must increase, but {x[i + 1]:g} comes after {x[i]:g}")
-        if not isinstance(ends, str) or ends not in ENDS:
-            raise ModelError(f"ends must be one of {', '.join(ENDS)}, got {shown(ends)}")
+        x, y = points(times, values, ("spline", "times", "values"))
+        chosen(ends, "ends", ENDS)
         least = 4 if ends == "not_a_knot" else 3 if ends == "periodic" else 2
         if len(x) < least:
             raise ModelError(f'a spline with ends "{ends}" needs at least {least} knots, got {len(x)}')
         if ends == "periodic" and y[0] != y[-1]:
             raise ModelError(f"a periodic spline ends with the value it begins with, but {y[-1]:g} is not {y[0]:g}")
-        object.__setattr__(self, "times", tuple(x.tolist()))
-        object.__setattr__(self, "values", tuple(y.tolist()))
-        object.__setattr__(self, "ends", ends)
-        with np.errstate(all="ignore"):
-            finite = np.isfinite(self.table.numbers).all()
-        if not finite:
-            raise ModelError("the spline through these knots is not finite: they are too close or too far apart")
+        self._keep(times=tuple(x.tolist()), values=tuple(y.tolist()), ends=ends)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return Spline, (self.times, self.values, self.ends)
-
-    @overload
-    def __call__(self, x: ca.SX) -> ca.SX: ...
-    @overload
-    def __call__(self, x: float) -> float: ...
-    @overload
-    def __call__(self, x: Sequence[float] | Array) -> Array: ...
-    def __call__(self, x: object) -> object:
-        """Return the value at a time: of an expression an expression, of numbers numbers."""
-        if isinstance(x, ca.SX):
-            return self._expression(x)
-        if isinstance(x, ca.MX):
-            raise ModelError("a spline takes expressions of CasADi's type SX, not MX")
-        at = np.asarray(x, dtype=np.float64)
-        table = self.table
-        within = at - self._period * np.floor((at - table.knots[0]) / self._period) if self._period else at
-        o, c0, c1, c2, c3 = np.moveaxis(table.entries[np.searchsorted(table.knots, within, "right")], -1, 0)
-        s = within - o
-        found = c0 + s * (c1 + s * (c2 + s * c3))
-        return float(found) if found.ndim == 0 else found
-
-    @cached_property
-    def table(self) -> LookupTable:
-        """The knots, and for each stretch its origin and the four coefficients of its cubic."""
+    def _pieces(self) -> LookupTable:
         x, y = np.array(self.times), np.array(self.values)
         h = np.diff(x)
-        d = np.diff(y) / h
-        s = _slopes(h, d, self.ends)
-        c2 = (3 * d - 2 * s[:-1] - s[1:]) / h
-        c3 = (s[:-1] + s[1:] - 2 * d) / h**2
-        pieces = np.column_stack([x[:-1], y[:-1], s[:-1], c2, c3])
-        if self.ends == "periodic":  # rounding may lead beyond the ends
-            below, above = pieces[-1].copy(), pieces[0].copy()
-            below[0] -= self._period
-            above[0] += self._period
-        else:
-            below, above = np.array([x[0], y[0], s[0], 0, 0]), np.array([x[-1], y[-1], s[-1], 0, 0])
-        return LookupTable(x, np.vstack([below, pieces, above]))
+        found = cubics(x, y, _slopes(h, np.diff(y) / h, self.ends))
+        if self._period:  # rounding may lead beyond the ends
+            found.entries[0], found.entries[-1] = found.entries[-2], found.entries[1]
+            found.entries[0, 0] -= self._period
+            found.entries[-1, 0] += self._period
+        return found
 
     @property
     def _period(self) -> float:
         return self.times[-1] - self.times[0] if self.ends == "periodic" else 0.0
-
-    def _expression(self, x: ca.SX) -> ca.SX:
-        if x.shape != (1, 1):
-            raise ModelError(f"a spline takes one expression, not one of shape {x.shape}")
-        if self._period:
-            x = x - self._period * ca.floor((x - self.times[0]) / self._period)
-        o, c0, c1, c2, c3 = ca.vertsplit(self.piece(x))
-        s = x - o
-        return ca.SX(c0 + s * (c1 + s * (c2 + s * c3)))
-
-    def piece(self, x: ca.SX) -> ca.SX:
-        """Return origin and coefficients (5) of the piece at an expression, which a periodic spline takes as it is.
-
-        >>> Spline([0.0, 1.0], [2.0, 5.0]).piece(ca.SX.sym("t")).shape
-        (5, 1)
-        """
-        key = self, hash(x)
-        if key not in _PIECES:
-            while len(_PIECES) >= _KEPT:
-                del _PIECES[next(iter(_PIECES))]  # it is full
-            _PIECES[key] = x, picked(self._lookup, x)
-        return _PIECES[key][1]
-
-    @cached_property
-    def _lookup(self) -> ca.Function:
-        return lookup(self.table)
-
-
-def spline_of(table: LookupTable) -> Spline | None:
-    """Return the spline that a table belongs to, if there is one.
-
-    >>> spline_of(Spline([0, 1, 3], [2, 0, 1]).table)
-    Spline(times=(0.0, 1.0, 3.0), values=(2.0, 0.0, 1.0), ends='natural')
-    """
-    if table.entries.shape[1] != 5:
-        return None
-    values = table.entries[1:, 1].tolist()
-    for ends in ENDS:
-        last = values[0] if ends == "periodic" else values[-1]
-        try:
-            found = Spline(table.knots.tolist(), [*values[:-1], last], ends)
-        except ModelError:
-            continue
-        if found.table.numbers.tobytes() == table.numbers.tobytes():
-            return found
-    return None
 
 
 def _slopes(h: Array, d: Array, ends: str) -> Array:
@@ -240,15 +147,3 @@ def _tridiagonal(lower: Array, middle: Array, upper: Array, right: Array) -> Arr
     for i in range(n - 2, -1, -1):
         x[i] = (x[i] - upper[i] * x[i + 1]) / pivots[i]
     return x
-
-
-def _numbers(given: object, what: str) -> Array:
-    try:
-        array = np.array(None) if masked(given) else np.asarray(given)
-    except Exception:
-        array = np.array(None)
-    if array.dtype.kind not in "fiu" or array.ndim != 1:
-        raise ModelError(f"the {what} of a spline must be numbers in a row, got {shown(given)}")
-    if not np.isfinite(array).all():
-        raise ModelError(f"the {what} of a spline must be finite")
-    return array.astype(np.float64)

@@ -13,6 +13,7 @@ from typing import Any
 
 from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.declaration import ANY, Quantity, parts, quantities, required
+from whippletree.elements.drivers import Spline, Table
 from whippletree.elements.forces import (
     BearingFriction,
     CapsuleContact,
@@ -46,12 +47,12 @@ from whippletree.model.names import suggestion
 __all__ = [
     "BUILT_IN",
     "CLOSURES",
+    "CURVES",
     "EVENTS",
     "FORCES",
     "JOINTS",
     "RUN",
     "SHAPES",
-    "SPLINE",
     "START",
     "Form",
     "arguments",
@@ -274,7 +275,11 @@ SHAPES: dict[str, tuple[dict[str, Reader], dict[str, Reader]]] = {
 }
 """What the shapes of bodies need and may have."""
 
-SPLINE: dict[str, Reader] = {"times": values.row, "values": values.row}
+CURVES: dict[str, tuple[type[Spline] | type[Table], dict[str, Reader], dict[str, Reader]]] = {
+    "splines": (Spline, {"times": values.row, "values": values.row}, {"ends": values.word}),
+    "tables": (Table, {"x": values.row, "y": values.row}, {"kind": values.word}),
+}
+"""The sections of curves, and what an entry of each needs and may have."""
 
 START: dict[str, Reader] = {
     "guess": values.guess,

@@ -13,12 +13,11 @@ from pathlib import Path
 from whippletree.elements import bodies as shapes
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.bodies.appearance import DIMENSIONS
-from whippletree.elements.drivers import Spline
 from whippletree.errors import FileError, ModelError
 from whippletree.foundation.output_paths import checked_path
 from whippletree.model.io import values
 from whippletree.model.io.flexible_forms import FLEXIBLE, flexible_body
-from whippletree.model.io.forms import RUN, SHAPES, SPLINE, START, arguments, declare, forms_of
+from whippletree.model.io.forms import CURVES, RUN, SHAPES, START, arguments, declare, forms_of
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
 from whippletree.model.io.scopes import Names, UnfitError
@@ -40,7 +39,7 @@ SECTIONS = (
     "gravity",
     "parameters",
     "definitions",
-    "splines",
+    *CURVES,
     "bodies",
     "frames",
     "joints",
@@ -52,7 +51,7 @@ SECTIONS = (
     "run",
 )
 _KINDS = {
-    "splines": "spline",
+    **{section: kind.word for section, (kind, _, _) in CURVES.items()},
     "bodies": "body",
     "frames": "frame",
     "joints": "joint",
@@ -132,11 +131,13 @@ class _Reading:
     def model(self) -> Model:
         """Return the mechanism, its start and its run."""
         self._gravity()
-        for name, node in self._section("splines"):
-            with self._element("splines", name, node):
-                self._context.names.splines[name] = Spline(
-                    **arguments(self._context, node, SPLINE, {"ends": values.word})
-                )
+        curves = self._context.names.curves
+        for section, (kind, needed, optional) in CURVES.items():
+            for name, node in self._section(section):
+                with self._element(section, name, node):
+                    if name in curves:
+                        raise ModelError(f"the name is taken by a {curves[name].word}: choose another")
+                    curves[name] = kind(**arguments(self._context, node, needed, optional))
         for name, node in self._section("bodies"):
             with self._element("bodies", name, node):
                 self._body(name, node)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.drivers import Spline
+from whippletree.elements.drivers import Curve
 from whippletree.errors import ModelError
 from whippletree.model.io.grammar import (
     CONSTANTS,
@@ -30,6 +30,7 @@ __all__ = ["RESERVED", "LawScope", "Names", "NumberScope", "UnfitError", "locate
 
 TIME = "t"
 LENGTHS = ("elongation", "elongation_rate")
+CURVES = tuple(kind.word for kind in Curve.__subclasses__())
 LAW_FUNCTIONS = (
     "coordinate",
     "rate",
@@ -39,7 +40,7 @@ LAW_FUNCTIONS = (
     "reaction",
     "state",
     "time",
-    "spline",
+    *CURVES,
     "piece",
 )
 PARAMETER = "parameter"
@@ -75,7 +76,7 @@ class Names:
     def __init__(self, mechanism: Mechanism, parameters: MapNode | None, definitions: MapNode | None) -> None:
         self._mechanism = mechanism
         self.values: dict[str, Scalar] = {}
-        self.splines: dict[str, Spline] = {}
+        self.curves: dict[str, Curve] = {}
         self._entries: dict[str, NamedExpression] = {}
         for kind, section in (("parameter", parameters), ("definition", definitions)):
             for name, node in ({} if section is None else section.items).items():
@@ -256,22 +257,22 @@ class LawScope:
         if name == "reaction":
             (joint,) = checked(name, arguments, (str,))
             return ca.SX(ca.vertcat(*m.reaction(joint)))
-        if name in ("spline", "piece"):
-            return self._splined(name, arguments)
+        if name in (*CURVES, "piece"):
+            return self._on_curve(name, arguments)
         if name == "state":
             (state,) = checked(name, arguments, (str,))
             return m.state_symbol(state)
         return self._numbers.call(name, arguments)
 
-    def _splined(self, name: str, arguments: Sequence[Argument]) -> Value:
-        """Return a spline at a value, or its piece there."""
+    def _on_curve(self, name: str, arguments: Sequence[Argument]) -> Value:
+        """Return a spline or a table at a value, or its piece there."""
         which, x = arguments if len(arguments) == 2 else ("", "")
         if not isinstance(which, str) or isinstance(x, str):
             raise GrammarError(f"{quoted(name)} is used as {name}(a name in quotes, where)")
-        if which not in self._names.splines:
-            raise GrammarError(f"there is no spline {suggestion(which, self._names.splines)}")
-        spline = self._names.splines[which]
-        return spline.piece(ca.SX(x)) if name == "piece" else spline(x)
+        known = {key: curve for key, curve in self._names.curves.items() if name in (curve.word, "piece")}
+        if which not in known:
+            raise GrammarError(f"there is no {name} {suggestion(which, known)}")
+        return known[which].piece(ca.SX(x)) if name == "piece" else known[which](x)
 
     def functions(self) -> Sequence[str]:
         """Return the functions besides those that every expression has."""

@@ -14,7 +14,7 @@ from whippletree.elements.bodies import BodyKind, FlexibleBody, MassProperties, 
 from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
 from whippletree.elements.declaration import quantities
-from whippletree.elements.drivers import Motion, Spline, spline_of
+from whippletree.elements.drivers import Curve, Motion, curve_of
 from whippletree.elements.forces import (
     MOMENT_AND_FORCE,
     Actuator,
@@ -39,7 +39,6 @@ from whippletree.model.io.model_file import Model
 from whippletree.model.io.reader import FORMAT
 from whippletree.model.io.texts import Definitions, parameter_text, quoted_text, texts
 from whippletree.model.joint_frames import FRAMES
-from whippletree.programs.lookup import table_of
 from whippletree.spatial.orientation import IDENTITY, direction
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar, expressions
@@ -82,7 +81,7 @@ class Sections:
             "gravity": self._numbers(d.gravity),
             "parameters": {parameter.name: parameter.value for parameter in d.parameters},
             "definitions": {},
-            "splines": {},
+            **{f"{kind.word}s": {} for kind in Curve.__subclasses__()},
             "bodies": {body.name: self._body(body) for body in d.bodies},
             "frames": {frame.name: self._frame(frame) for frame in d.frames},
             "joints": {use.name: self._joint(use) for use in d.joints},
@@ -94,10 +93,8 @@ class Sections:
             "run": _plain(model.run),
         }
         sections["definitions"] = self._definitions.texts
-        sections["splines"] = {
-            name: {"times": [*spline.times], "values": [*spline.values], "ends": spline.ends}
-            for spline, name in self._definitions.splines.items()
-        }
+        for curve, name in self._definitions.curves.items():
+            sections[f"{curve.word}s"][name] = curve.given
         return {key: section for key, section in sections.items() if section or key in ("whippletree", "name")}
 
     # ------------------------------------------------------------------ numbers
@@ -229,15 +226,15 @@ class Sections:
         return self._declared(use, closure, "closure")
 
     def _drive(self, use: ClosureUse, motion: Motion) -> Section:
-        """Return a drive; what follows a spline through time says just that."""
+        """Return a drive; what follows a spline or a table through time says just that."""
         t, parameters = ca.SX.sym("t"), ca.SX.sym("parameter", len(motion.arguments))
         column = ca.SX(motion.function(t, parameters))
         given = self._given(motion.arguments, use.name)
         written: list[float | str] = []
         for k in range(column.shape[0]):
-            spline = _spline_through(column[k], t)
-            if spline is not None:
-                written.append(f"spline({quoted_text(self._definitions.spline(spline))}, {self._time})")
+            curve = _curve_through(column[k], t)
+            if curve is not None:
+                written.append(f"{curve.word}({self._definitions.curve(curve)}, {self._time})")
             else:
                 one = ca.Function("motion", [t, parameters], [column[k]])
                 written += _numbers_among(texts(one, [[self._time], given], self._definitions))
@@ -472,17 +469,17 @@ _SECTIONS = {"velocity": "velocities", "effort": "efforts", "state": "states", "
 _OF_JOINTS = ("coordinate", "rate")
 
 
-def _spline_through(expression: ca.SX, t: ca.SX) -> Spline | None:
-    """Return the spline that an expression is at t, if it is one and nothing else."""
+def _curve_through(expression: ca.SX, t: ca.SX) -> Curve | None:
+    """Return the spline or table that an expression is at t, if it is one and nothing else."""
     function = ca.Function("motion", [t], [expression], {"allow_free": True})
     calls = [k for k in range(function.n_instructions()) if function.instruction_id(k) == ca.OP_CALL]
     if function.has_free() or len(calls) != 1:
         return None
     called = function.instructions_sx()[calls[0]].which_function()
-    spline = spline_of(table_of(called)) if called.name() == "lookup" else None
-    if spline is None or ca.Function("motion", [t], [spline(t)]).serialize() != function.serialize():
+    curve = curve_of(called)
+    if curve is None or ca.Function("motion", [t], [curve(t)]).serialize() != function.serialize():
         return None
-    return spline
+    return curve
 
 
 def _transmitted(joints: Sequence[str]) -> list[str]:

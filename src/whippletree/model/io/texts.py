@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.drivers import Spline, spline_of
+from whippletree.elements.drivers import Curve, curve_of
 from whippletree.errors import FileError
 from whippletree.model.io.scopes import RESERVED
-from whippletree.programs.lookup import table_of
 
 __all__ = ["Definitions", "parameter_text", "quoted_text", "texts"]
 
@@ -73,12 +72,12 @@ class Definitions:
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = {*taken, *RESERVED}
         self.texts: dict[str, str] = {}
-        self.splines: dict[Spline, str] = {}
+        self.curves: dict[Curve, str] = {}
         self._count = 0
 
-    def spline(self, spline: Spline) -> str:
-        """Return the name of a spline in the file."""
-        return self.splines.setdefault(spline, f"s{len(self.splines) + 1}")
+    def curve(self, curve: Curve) -> str:
+        """Return the name of a spline or a table in the file, in quotes."""
+        return quoted_text(self.curves.setdefault(curve, f"{curve.word[0]}{len(self.curves) + 1}"))
 
     def name(self, text: str) -> str:
         """Return a new name for a text."""
@@ -176,13 +175,13 @@ def _written(op: int, given: Sequence[Piece]) -> Piece:
 
 
 def _piece(node: ca.SX, argument: Piece, definitions: Definitions) -> str:
-    """Return the text of a spline's piece at an argument, which has a name so that all entries are of one piece."""
+    """Return the text of a curve's piece at an argument, which has a name so that all entries are of one piece."""
     function = node.which_function()
-    spline = spline_of(table_of(function)) if function.name() == "lookup" else None
-    if spline is None:
+    curve = curve_of(function)
+    if curve is None:
         raise FileError(f'an expression calls the function "{function.name()}", which expressions in a file cannot do')
     text = argument.text if argument.binding == _ATOM else definitions.name(argument.text)
-    return f"piece({quoted_text(definitions.spline(spline))}, {text})"
+    return f"piece({definitions.curve(curve)}, {text})"
 
 
 def _constant(value: float) -> Piece:
