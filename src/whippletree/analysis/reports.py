@@ -6,16 +6,16 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Table", "page"]
+__all__ = ["PaperTable", "page"]
 
 WIDTH = 118
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A table: its title, the heads of its columns, rows of words, and what there is to say about it.
 
-    >>> print(Table("Sums", ("what", "paper", "ours"), [("one and one", "2", "2")], "They agree."))
+    >>> print(PaperTable("Sums", ("what", "paper", "ours"), [("one and one", "2", "2")], "They agree."))
     Sums
     what         paper  ours
     one and one  2      2
@@ -45,7 +45,7 @@ class Table:
     def markdown(self) -> str:
         """Return the table as a section of a page.
 
-        >>> print(Table("Sums", ("what", "ours"), [("|1| + 1", "2")]).markdown())
+        >>> print(PaperTable("Sums", ("what", "ours"), [("|1| + 1", "2")]).markdown())
         ## Sums
         <BLANKLINE>
         | what | ours |
@@ -61,10 +61,10 @@ class Table:
         return [row[k] for row in self.rows]
 
 
-def page(tables: Iterable[Table], head: str) -> str:
+def page(tables: Iterable[PaperTable], head: str) -> str:
     """Return tables as a page in Markdown; `head` comes first.
 
-    >>> page([Table("Sums", ("what",), [("1 + 1",)])], "# All").splitlines()[2]
+    >>> page([PaperTable("Sums", ("what",), [("1 + 1",)])], "# All").splitlines()[2]
     '## Sums'
     """
     return "\n\n".join([head, *(table.markdown() for table in tables)]) + "\n"

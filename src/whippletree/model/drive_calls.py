@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from whippletree.elements.drivers import Curve, Motion
+from whippletree.elements.drivers import CurveByPieces, Motion
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.element_registry import JointLike, PlaceLike
@@ -83,7 +83,7 @@ class DriveCalls(ForceCalls):
         t = self._symbols.time
         entries = []
         for position, what in zip(positions, words, strict=True):
-            given = position(t) if isinstance(position, Curve) else position
+            given = position(t) if isinstance(position, CurveByPieces) else position
             read = self._formula(given, 1, what)
             foreign = [*read.coordinates, *read.places, *read.states]
             if foreign:

@@ -20,7 +20,7 @@ from whippletree.analysis.papers.nikravesh import (
     nikravesh_speed_up,
     speed_up_curves,
 )
-from whippletree.analysis.reports import Table
+from whippletree.analysis.reports import PaperTable
 
 __all__ = ["HEAD", "REPORTS", "break_even_curves", "reports", "speed_up_curves"]
 
@@ -31,7 +31,7 @@ counted. Times are those of the machine on which the page was written."""
 """How the page of all tables begins."""
 
 
-def reports(times: bool = True) -> Iterator[Table]:
+def reports(times: bool = True) -> Iterator[PaperTable]:
     """Return all tables, one after the other; without `times` nothing is compiled or measured.
 
     >>> next(reports(times=False)).title
@@ -41,9 +41,9 @@ def reports(times: bool = True) -> Iterator[Table]:
         yield from report(times)
 
 
-def not_yet(times: bool = True) -> Iterator[Table]:
+def not_yet(times: bool = True) -> Iterator[PaperTable]:
     """What is not compared."""
-    yield Table(
+    yield PaperTable(
         "Not compared",
         ("table or figure", "why"),
         [
@@ -53,7 +53,7 @@ def not_yet(times: bool = True) -> Iterator[Table]:
     )
 
 
-REPORTS: tuple[Callable[[bool], Iterator[Table]], ...] = (
+REPORTS: tuple[Callable[[bool], Iterator[PaperTable]], ...] = (
     kang_yoon_savings,
     kang_yoon_quarter_car,
     nikravesh_break_even,

@@ -11,7 +11,7 @@ from whippletree.analysis.natural_comparators import COMPARATORS, dependent_eval
 from whippletree.analysis.natural_sizes import element_pairs
 from whippletree.analysis.papers.figures import duration, percent, quotient, work
 from whippletree.analysis.recounts import velocity_map_count
-from whippletree.analysis.reports import Table
+from whippletree.analysis.reports import PaperTable
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.system import System
 
@@ -117,7 +117,7 @@ _TRUCK = {
 }
 
 
-def jalon_counts(times: bool = True) -> Iterator[Table]:
+def jalon_counts(times: bool = True) -> Iterator[PaperTable]:
     """Tables 8.3 and 8.4, column B, stage by stage."""
     for title, model, book, other in (
         ("8.3: human body", human_body(), TABLE_83, {}),
@@ -146,7 +146,7 @@ def jalon_counts(times: bool = True) -> Iterator[Table]:
         rows.append(
             ("total", f"{m}m + {a}a", work(full.total), percent(full.total.multiplications, m), work(folded.total), "")
         )
-        yield Table(
+        yield PaperTable(
             f"Garcia de Jalon and Bayo, table {title}, formulation B",
             ("stage", "book", "counted, unfolded", "of it", "traced", "why"),
             rows,
@@ -154,7 +154,7 @@ def jalon_counts(times: bool = True) -> Iterator[Table]:
         )
 
 
-def jalon_counts_a(times: bool = True) -> Iterator[Table]:
+def jalon_counts_a(times: bool = True) -> Iterator[PaperTable]:
     """Tables 8.3 and 8.4, column A, stage by stage, beside column B with the book's solution."""
     for title, model, book, other in (
         ("8.3: human body", human_body(), TABLE_83_A, TABLE_83),
@@ -179,7 +179,7 @@ def jalon_counts_a(times: bool = True) -> Iterator[Table]:
         rows.append(("A over B, multiplications", f"{of_book:.2f}", f"{ratio:.2f}", "", why))
         natural = system.natural
         size = f"{len(natural.points)} points, {len(natural.vectors)} vectors, {natural.n_conditions} conditions"
-        yield Table(
+        yield PaperTable(
             f"Garcia de Jalon and Bayo, table {title}, formulation A",
             ("stage", "book", "counted, unfolded", "of it", "why"),
             rows,
@@ -208,7 +208,7 @@ TABLE_85: dict[str, tuple[Callable[[], PaperModel], float, float, float]] = {
 """Table 8.5: penalty, matrix R, formulation B, in milliseconds on a MIPS 3000 of 25 MHz."""
 
 
-def jalon_times(times: bool = True) -> Iterator[Table]:
+def jalon_times(times: bool = True) -> Iterator[PaperTable]:
     """Table 8.5: times of formulation B beside two others."""
     rows = []
     for name, (make, penalty, matrix_r, own) in TABLE_85.items():
@@ -227,7 +227,7 @@ def jalon_times(times: bool = True) -> Iterator[Table]:
                 *(quotient(taken.get(other), taken.get(B)) for other in (*COMPARATORS, "absolute", "independent")),
             )
         )
-    yield Table(
+    yield PaperTable(
         "Garcia de Jalon and Bayo, table 8.5: time of an evaluation",
         (
             "model",
@@ -271,7 +271,7 @@ BARS = {("human body", "auto"): 350_000, ("human body", B): 100_000}
 """How many evaluations a second there shall be at least, one by one."""
 
 
-def _evaluations(times: bool) -> Iterator[Table]:
+def _evaluations(times: bool) -> Iterator[PaperTable]:
     """How many evaluations a second the large models make, one by one and in batches, on one core."""
     if not times:
         return
@@ -286,7 +286,7 @@ def _evaluations(times: bool) -> Iterator[Table]:
             taken = seconds({"one": one, "many": many}, rounds=60)
             bar = BARS.get((name, formulation))
             rows.append((name, full, *_against(1 / taken["one"], bar), f"{1 / taken['many']:,.0f}"))
-    yield Table(
+    yield PaperTable(
         "Evaluations a second on one core",
         ("model", "formulation", "bar", "one by one", "", "in batches"),
         rows,

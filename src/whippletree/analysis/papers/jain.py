@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whippletree.analysis.models import PaperModel, bricard, closed_chain, quarter_car, slider_four_bar
-from whippletree.analysis.reports import Table
+from whippletree.analysis.reports import PaperTable
 from whippletree.system import System
 from whippletree.system.loop_equations import operation_count, reaction_ways
 
@@ -30,7 +30,7 @@ def reaction_counts(system: System, formulation: str) -> dict[str, int]:
     return counts
 
 
-def jain_reactions(times: bool = True) -> Iterator[Table]:
+def jain_reactions(times: bool = True) -> Iterator[PaperTable]:
     """What all joints' reactions take beyond the accelerations, by one more sweep and from by-products (42-46, 69)."""
     cases: list[tuple[str, PaperModel]] = [
         ("four-bar on a slide", slider_four_bar()),
@@ -57,7 +57,7 @@ def jain_reactions(times: bool = True) -> Iterator[Table]:
                     f"{alone - base:+d}",
                 )
             )
-    yield Table(
+    yield PaperTable(
         "Jain: reactions of all joints in loops, in operations beyond the accelerations",
         ("model", "formulation", "accelerations", "one more sweep", "by-products", "taken", "first joint alone"),
         rows,

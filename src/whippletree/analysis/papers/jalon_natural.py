@@ -20,7 +20,7 @@ from whippletree.analysis.models import (
 from whippletree.analysis.natural_profile import step_multiplications
 from whippletree.analysis.natural_sizes import opened_size, plane_size
 from whippletree.analysis.papers.figures import NOT_MEASURED
-from whippletree.analysis.reports import Table
+from whippletree.analysis.reports import PaperTable
 from whippletree.elements.closures import Distance
 from whippletree.errors import WhippletreeError
 from whippletree.formulations.nodes.operation_stages import recording
@@ -31,7 +31,7 @@ from whippletree.system import System
 __all__ = ["element_shares", "iteration_shares", "jalon_realtime", "jalon_shares", "jalon_sizes"]
 
 
-def jalon_sizes(times: bool = True) -> Iterator[Table]:
+def jalon_sizes(times: bool = True) -> Iterator[PaperTable]:
     """Numbers of coordinates and equations that the chapter states."""
     arms, pendulum, ring = two_arms().build(), five_bar_pendulum().build(), bricard().build()
     human, plane = human_body().build(), plane_size(arms)
@@ -59,7 +59,7 @@ def jalon_sizes(times: bool = True) -> Iterator[Table]:
         ),
         *_truck_sizes(),
     ]
-    yield Table("Garcia de Jalon and Bayo, sizes in natural coordinates", ("size", "book", "here", "why"), rows)
+    yield PaperTable("Garcia de Jalon and Bayo, sizes in natural coordinates", ("size", "book", "here", "why"), rows)
 
 
 def _truck_sizes() -> list[tuple[str, str, str, str]]:
@@ -131,7 +131,7 @@ def _operations(inputs: list[ca.SX], result: ca.SX) -> int:
     return read_tape(ca.Function("alone", inputs, [ca.densify(result)])).count().total
 
 
-def jalon_shares(times: bool = True) -> Iterator[Table]:
+def jalon_shares(times: bool = True) -> Iterator[PaperTable]:
     """Table 8.6: the parts of an iteration."""
     models: dict[str, Callable[[], PaperModel]] = {
         "five-link pendulum": five_bar_pendulum,
@@ -151,7 +151,7 @@ def jalon_shares(times: bool = True) -> Iterator[Table]:
         )
         for stage, (words, book) in TABLE_86.items()
     ]
-    yield Table(
+    yield PaperTable(
         "Garcia de Jalon and Bayo, table 8.6: shares of a step with two iterations",
         ("part", "book", *(f"{name}, as the book" for name in small), *(f"{name}, traced" for name in models)),
         rows,
@@ -188,14 +188,14 @@ _LARGE = 10
 """Moving bodies beyond which loops of a step in natural coordinates are written for the timed page only."""
 
 
-def jalon_realtime(times: bool = True) -> Iterator[Table]:
+def jalon_realtime(times: bool = True) -> Iterator[PaperTable]:
     """The chapter's models in real time: which share of a millisecond a step takes."""
     rows = []
     for name, model in REALTIME.items():
         system = model().build()
         for method in ("semi_implicit", "rk4", "natural"):
             rows.append((name, method, *_share(system, method, times)))
-    yield Table(
+    yield PaperTable(
         "Steps of 1 ms in real time",
         ("model", "method", "operations", "median", "of 1 ms"),
         rows,

@@ -8,19 +8,19 @@ from whippletree.analysis.cost import costs
 from whippletree.analysis.models import PaperModel, quarter_car, serial_chain
 from whippletree.analysis.papers.figures import NOT_MEASURED, duration, ratio, times_of
 from whippletree.analysis.recounts import origin_savings
-from whippletree.analysis.reports import Table
+from whippletree.analysis.reports import PaperTable
 
 __all__ = ["kang_yoon_quarter_car", "kang_yoon_savings"]
 
 
-def kang_yoon_savings(times: bool = True) -> Iterator[Table]:
+def kang_yoon_savings(times: bool = True) -> Iterator[PaperTable]:
     """The multiplications that the origin saves, counted as the paper counts."""
     rows = []
     for n, m, what in ((1, 0, "hinge, open"), (3, 0, "ball, open"), (1, 9, "hinge, m = 9"), (3, 9, "ball, m = 9")):
         saved = origin_savings(n, m)
         parts = ", ".join(f"{value:+d} {name}" for name, value in saved.items() if value)
         rows.append((what, f">= {36 + 6 * n + 6 * m}", str(sum(saved.values())), parts))
-    yield Table(
+    yield PaperTable(
         "Kang and Yoon, results: multiplications that the origin saves per body",
         ("body", "paper", "ours", "by equation"),
         rows,
@@ -28,7 +28,7 @@ def kang_yoon_savings(times: bool = True) -> Iterator[Table]:
     )
 
 
-def kang_yoon_quarter_car(times: bool = True) -> Iterator[Table]:
+def kang_yoon_quarter_car(times: bool = True) -> Iterator[PaperTable]:
     """Table 5, and the same for serial chains: the three reference points as traced, in operations and in time."""
     rows = []
     cases: list[tuple[str, PaperModel]] = [("quarter car", quarter_car())]
@@ -51,7 +51,7 @@ def kang_yoon_quarter_car(times: bool = True) -> Iterator[Table]:
                     duration(taken[point], taken["centroid"]),
                 )
             )
-    yield Table(
+    yield PaperTable(
         "Kang and Yoon, table 5: the three reference points (and chains)",
         ("model", "reference", "paper", "operations, unfolded", "operations, traced", "time, traced"),
         rows,

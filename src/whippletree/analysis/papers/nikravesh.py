@@ -24,7 +24,7 @@ from whippletree.analysis.models import (
     star,
 )
 from whippletree.analysis.papers.figures import NOT_MEASURED, quotient, times_of
-from whippletree.analysis.reports import Table
+from whippletree.analysis.reports import PaperTable
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
 
@@ -88,7 +88,7 @@ def break_even_curves(
             yield name, paper, measure, compare(family, chosen, RECURSIVE, DIRECT, measure=measure, name=name)
 
 
-def nikravesh_break_even(times: bool = True) -> Iterator[Table]:
+def nikravesh_break_even(times: bool = True) -> Iterator[PaperTable]:
     """Figure 6: from how many joints on the recursive algorithm is the cheaper one."""
     found: dict[str, dict[str, str]] = {}
     crossed: dict[str, list[int]] = {}
@@ -107,7 +107,7 @@ def nikravesh_break_even(times: bool = True) -> Iterator[Table]:
         )
         for name, by in found.items()
     ]
-    yield Table(
+    yield PaperTable(
         "Nikravesh and others, figure 6: joints from which on recursion is cheaper than a factorisation",
         ("family", "paper", "unfolded", "traced", "timed", "crossings", "why"),
         rows,
@@ -121,7 +121,7 @@ DEFORMABLE = {0: tuple(range(7, 13)), 1: tuple(range(2, 8)), 2: tuple(range(1, 6
 """Modes of each body, and the numbers of bodies that are compared."""
 
 
-def nikravesh_deformable(times: bool = True) -> Iterator[Table]:
+def nikravesh_deformable(times: bool = True) -> Iterator[PaperTable]:
     """Section 6: from how many bodies on recursion pays, by how many modes each of them has."""
     rows = []
     for modes, sizes in DEFORMABLE.items():
@@ -134,7 +134,7 @@ def nikravesh_deformable(times: bool = True) -> Iterator[Table]:
         timed = _where(found[1]) if times else NOT_MEASURED
         share = f"{most[1] / most[0]:.2f} with {sizes[-1]}"
         rows.append((str(modes), "sooner than rigid" if modes else "-", _where(found[0]), timed, share))
-    yield Table(
+    yield PaperTable(
         "Nikravesh and others, section 6: bodies from which on recursion pays, if they are deformable",
         ("modes a body", "paper", "traced", "timed", "operations, composite over articulated"),
         rows,
@@ -173,7 +173,7 @@ def speed_up_curves() -> Iterator[tuple[int, Flow, Flow]]:
         yield n, full, folded
 
 
-def nikravesh_speed_up(times: bool = True) -> Iterator[Table]:
+def nikravesh_speed_up(times: bool = True) -> Iterator[PaperTable]:
     """Figure 7: the largest possible speed-up of the Stanford arm, and what p processors reach of it."""
     rows, last = [], None
     for n, full, flow in speed_up_curves():
@@ -189,7 +189,7 @@ def nikravesh_speed_up(times: bool = True) -> Iterator[Table]:
             )
         )
         last = full
-    yield Table(
+    yield PaperTable(
         "Nikravesh and others, figure 7: largest speed-up of the Stanford arm",
         ("freedoms", "paper", "unfolded", "serial / critical path", "traced", "serial / critical path"),
         rows,
@@ -201,7 +201,7 @@ def nikravesh_speed_up(times: bool = True) -> Iterator[Table]:
     )
     assert last is not None
     schedules = [last.schedule(p) for p in (1, 2, 4, 8, 16, 32, 64)]
-    yield Table(
+    yield PaperTable(
         "Speed-up against the number of processors, six freedoms, unfolded (the paper gives no figures)",
         ("processors", *(str(s.processors) for s in schedules)),
         [("speed-up", *(f"{s.speed_up:.1f}" for s in schedules))],
@@ -253,7 +253,7 @@ def _run_ratio(name: str) -> str:
     return f"{1e3 * absolute:.0f} ms / {1e3 * joint:.0f} ms = {absolute / joint:.1f}"
 
 
-def nikravesh_absolute(times: bool = True) -> Iterator[Table]:
+def nikravesh_absolute(times: bool = True) -> Iterator[PaperTable]:
     """The conclusion's example: absolute coordinates against joint coordinates with multipliers."""
     model = slider_four_bar()
     system = model.build()
@@ -298,7 +298,7 @@ def nikravesh_absolute(times: bool = True) -> Iterator[Table]:
             "E is two numbers here, and found by elimination of a 2 x 2 block.",
         ),
     ]
-    yield Table(
+    yield PaperTable(
         "Nikravesh and others, conclusion: the four-bar on a slide",
         ("ratio", "paper", "operations", "time", "why"),
         rows,
@@ -309,7 +309,7 @@ def nikravesh_absolute(times: bool = True) -> Iterator[Table]:
     own = np.abs(rows_ab[:, system.v_slice("R5")]).max(axis=1) > 1e-9  # the row that gives the cut hinge its angle
     held = rows_ab[~own][:, columns]
     singular = np.linalg.svd(held, compute_uv=False)
-    yield Table(
+    yield PaperTable(
         "Nikravesh and others, example: the matrices",
         ("matrix", "paper", "ours", "why"),
         [

@@ -15,15 +15,15 @@ from whippletree.foundation.arrays import Array
 from whippletree.programs.lookup import LookupTable, lookup, picked, table_of
 from whippletree.spatial.scalars import masked, shown
 
-__all__ = ["Curve", "chosen", "cubics", "curve_of", "points"]
+__all__ = ["CurveByPieces", "chosen", "cubics", "curve_of", "points"]
 
-_PIECES: dict[tuple[Curve, int], tuple[ca.SX, ca.SX]] = {}
+_PIECES: dict[tuple[CurveByPieces, int], tuple[ca.SX, ca.SX]] = {}
 """Pieces at expressions, which are kept with them: equal curves of one expression are one call in a trace."""
 
 _KEPT = 256
 
 
-class Curve:
+class CurveByPieces:
     """A polynomial between each two knots: a row of its table has an origin and the coefficients from there.
 
     A kind of curve is a frozen dataclass of places, values and one of its `choices`, and says what its pieces are.
@@ -109,7 +109,7 @@ class Curve:
         return lookup(self.table)
 
 
-def curve_of(function: ca.Function) -> Curve | None:
+def curve_of(function: ca.Function) -> CurveByPieces | None:
     """Return the curve that a function which is called in an expression looks up, if it does so.
 
     >>> from whippletree.elements.drivers import Spline
@@ -119,11 +119,11 @@ def curve_of(function: ca.Function) -> Curve | None:
     if function.name() != "lookup":
         return None
     table = table_of(function)
-    kinds: list[Any] = Curve.__subclasses__()
+    kinds: list[Any] = CurveByPieces.__subclasses__()
     for kind in kinds if table.entries.shape[1] > 1 else ():
         for choice in kind.choices:
             try:
-                found: Curve = kind(table.knots, table.entries[1:, 1], choice)
+                found: CurveByPieces = kind(table.knots, table.entries[1:, 1], choice)
             except ModelError:
                 continue
             if found.table.numbers.tobytes() == table.numbers.tobytes():

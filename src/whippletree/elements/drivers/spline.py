@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from whippletree.elements.drivers.curve import Curve, chosen, cubics, points
+from whippletree.elements.drivers.curve import CurveByPieces, chosen, cubics, points
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
 from whippletree.programs.lookup import LookupTable
@@ -21,7 +21,7 @@ ENDS = ("natural", "clamped", "periodic", "not_a_knot", "four_points")
 
 
 @dataclass(frozen=True, init=False)
-class Spline(Curve):
+class Spline(CurveByPieces):
     """The cubic curve through (time, value) knots with continuous first and second derivatives.
 
     `ends` says what holds at the first and the last knot, and how the curve goes on beyond them:

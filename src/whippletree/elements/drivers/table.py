@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from whippletree.elements.drivers.curve import Curve, chosen, cubics, points
+from whippletree.elements.drivers.curve import CurveByPieces, chosen, cubics, points
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
 from whippletree.programs.lookup import LookupTable
@@ -20,7 +20,7 @@ KINDS = ("linear", "pchip", "hold")
 
 
 @dataclass(frozen=True, init=False)
-class Table(Curve):
+class Table(CurveByPieces):
     """Values y at places x, and how to read between them and beyond.
 
     - "linear": straight from point to point; the first and the last line go on beyond the ends;

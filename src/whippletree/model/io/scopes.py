@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.drivers import Curve
+from whippletree.elements.drivers import CurveByPieces
 from whippletree.errors import ModelError
 from whippletree.model.io.grammar import (
     CONSTANTS,
@@ -30,7 +30,7 @@ __all__ = ["RESERVED", "LawScope", "Names", "NumberScope", "UnfitError", "locate
 
 TIME = "t"
 LENGTHS = ("elongation", "elongation_rate")
-CURVES = tuple(kind.word for kind in Curve.__subclasses__())
+CURVES = tuple(kind.word for kind in CurveByPieces.__subclasses__())
 LAW_FUNCTIONS = (
     "coordinate",
     "rate",
@@ -76,7 +76,7 @@ class Names:
     def __init__(self, mechanism: Mechanism, parameters: MapNode | None, definitions: MapNode | None) -> None:
         self._mechanism = mechanism
         self.values: dict[str, Scalar] = {}
-        self.curves: dict[str, Curve] = {}
+        self.curves: dict[str, CurveByPieces] = {}
         self._entries: dict[str, NamedExpression] = {}
         for kind, section in (("parameter", parameters), ("definition", definitions)):
             for name, node in ({} if section is None else section.items).items():

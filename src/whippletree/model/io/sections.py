@@ -14,7 +14,7 @@ from whippletree.elements.bodies import BodyKind, FlexibleBody, MassProperties, 
 from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
 from whippletree.elements.declaration import quantities
-from whippletree.elements.drivers import Curve, Motion, curve_of
+from whippletree.elements.drivers import CurveByPieces, Motion, curve_of
 from whippletree.elements.forces import (
     MOMENT_AND_FORCE,
     Actuator,
@@ -75,13 +75,13 @@ class Sections:
         d = self._d
         owned = {name for use in d.forces for name in use.own_states}  # their elements bring them along
         inside = {body.name for body in d.bodies if body.kind is not None}  # elastic forces come with their bodies
-        sections: dict[str, object] = {
+        sections: dict[str, Any] = {
             "whippletree": FORMAT,
             "name": d.name,
             "gravity": self._numbers(d.gravity),
             "parameters": {parameter.name: parameter.value for parameter in d.parameters},
             "definitions": {},
-            **{f"{kind.word}s": {} for kind in Curve.__subclasses__()},
+            **{f"{kind.word}s": {} for kind in CurveByPieces.__subclasses__()},
             "bodies": {body.name: self._body(body) for body in d.bodies},
             "frames": {frame.name: self._frame(frame) for frame in d.frames},
             "joints": {use.name: self._joint(use) for use in d.joints},
@@ -469,7 +469,7 @@ _SECTIONS = {"velocity": "velocities", "effort": "efforts", "state": "states", "
 _OF_JOINTS = ("coordinate", "rate")
 
 
-def _curve_through(expression: ca.SX, t: ca.SX) -> Curve | None:
+def _curve_through(expression: ca.SX, t: ca.SX) -> CurveByPieces | None:
     """Return the spline or table that an expression is at t, if it is one and nothing else."""
     function = ca.Function("motion", [t], [expression], {"allow_free": True})
     calls = [k for k in range(function.n_instructions()) if function.instruction_id(k) == ca.OP_CALL]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.drivers import Curve, curve_of
+from whippletree.elements.drivers import CurveByPieces, curve_of
 from whippletree.errors import FileError
 from whippletree.model.io.scopes import RESERVED
 
@@ -72,10 +72,10 @@ class Definitions:
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = {*taken, *RESERVED}
         self.texts: dict[str, str] = {}
-        self.curves: dict[Curve, str] = {}
+        self.curves: dict[CurveByPieces, str] = {}
         self._count = 0
 
-    def curve(self, curve: Curve) -> str:
+    def curve(self, curve: CurveByPieces) -> str:
         """Return the name of a spline or a table in the file, in quotes."""
         return quoted_text(self.curves.setdefault(curve, f"{curve.word[0]}{len(self.curves) + 1}"))
 
