@@ -204,22 +204,21 @@ def step_again(
         times[HOP] = times[CUT_STEP] = 0.0
         run.flags[AT_CORNER] = CROSSED
         return False
-    cuts = corners_at(w.corners).last
+    return bool(shorten_for_corner(run, w, s * h, t, h))
+
+
+@bare
+def shorten_for_corner(run: RunState, w: EventWatch, to_corner: float, t: float, h: float) -> bool:
+    """Let a step of size h be taken again, up to a corner so far ahead, unless that was done too often for one."""
+    times, cuts = run.times, corners_at(w.corners).last
     cuts[1] = cuts[1] + 1 if times[HOP] > 0.0 else 0
     if cuts[1] > MOST_CUTS:
         times[HOP] = times[CUT_STEP] = 0.0
         run.flags[AT_CORNER] = MISSED
         return False
-    shorten_for_corner(run, s * h, t, h)
-    return True
-
-
-@bare
-def shorten_for_corner(run: RunState, to_corner: float, t: float, h: float) -> None:
-    """Let a step of size h be taken again, up to a corner so far ahead."""
-    times = run.times
     if times[HOP] == 0.0:
         times[HOP] = max(times[HOP_SHARE] * h, CORNER_ROUNDING * TIME_ROUNDING * abs(t))
         times[RESUMED_STEP], times[GRID_NEXT] = max(times[NEXT_STEP], h), t + h
     times[CUT_STEP] = max(to_corner - 0.5 * times[HOP], times[HOP])
     run.counts[REFUSED] += 1
+    return True

@@ -12,11 +12,12 @@ import numpy as np
 
 from whippletree.kernels.kernel import Array, NotFiniteError
 from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.native_structs import Words
 from whippletree.simulate.python_stepping import MotionRates
 from whippletree.simulate.run_state import RunState
 from whippletree.simulate.run_tolerances import BESIDE_CORNER, NO_JUMP, RATE_DISPLACEMENT
 
-__all__ = ["CornerSides", "sides_of_corner"]
+__all__ = ["CornerSides", "nearest_corner", "sides_of_corner"]
 
 
 class CornerSides(NamedTuple):
@@ -28,6 +29,29 @@ class CornerSides(NamedTuple):
 
     jumps: bool
     slides: bool
+
+
+def nearest_corner(bindings: KernelBindings, run: RunState, whole: Words) -> int:
+    """Return the corner that the motion comes to first, or has just left, at the rates of the present state."""
+    nv, y = bindings.system.nv, run.y.copy()
+    y[:nv] = 0.0
+    try:
+        way = MotionRates(bindings, run)(run.t, y)
+        h = RATE_DISPLACEMENT / max(1.0, float(np.abs(way[:-2]).max(initial=0.0)))
+        before, after = (_expressions(bindings, run, y + side * h * way, run.t + side * h) for side in (-1.0, 1.0))
+    except NotFiniteError:
+        return 0
+    here = 0.5 * (before + after)
+    off = np.abs(here - np.where(whole, np.round(here), 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return int(np.argmin(np.nan_to_num(off * 2 * h / np.abs(after - before), nan=0.0, posinf=np.inf)))
+
+
+def _expressions(bindings: KernelBindings, run: RunState, y: Array, t: float) -> Array:
+    """Return the expressions of all corners at y, from the configuration of the run."""
+    nv = bindings.system.nv
+    q = bindings.system.integrate(run.q, y[:nv])
+    return bindings.of_events("corners", q, y[nv : 2 * nv], y[2 * nv : -2], t)
 
 
 def sides_of_corner(bindings: KernelBindings, run: RunState, corner: int, *, whole: bool) -> CornerSides:
@@ -47,8 +71,7 @@ def _looked_at(bindings: KernelBindings, run: RunState, corner: int, *, whole: b
     size = np.concatenate([bindings.scale, bindings.scale + np.abs(y[nv : 2 * nv]), 1.0 + np.abs(y[2 * nv : -2])])
 
     def expression(y: Array, t: float) -> float:
-        q = bindings.system.integrate(run.q, y[:nv])
-        return float(bindings.of_events("corners", q, y[nv : 2 * nv], y[2 * nv : -2], t)[corner])
+        return float(_expressions(bindings, run, y, t)[corner])
 
     def along(way: Array, dt: float = 0.0) -> float:
         """Return how fast the expression changes along a way in y and t."""

@@ -277,9 +277,11 @@ class Driver:
         worst = system_interface.velocity_label(sim.system, sim.stepper.stuck())
         step = f"take a smaller step than {run.times[NEXT_STEP]:g} s"
         remedy = "take another tolerance" if sim.adaptive else step
+        corner = sim.corners.nearest(run, self.bindings)
+        which = f", as {corner}" if corner else ""
         return (
             f"at t = {run.t:.9g} s Newton's method does not converge to the end of the step; it is farthest off in the "
-            f"{worst}; {remedy}, or look for a force there that is not smooth"
+            f"{worst}; {remedy}, or look for a force there that is not smooth{which}"
         )
 
     def _standing_still(self) -> str:

@@ -82,7 +82,7 @@ __all__ = ["Implicit"]
 
 _DONE, _UNTRUSTED, _POOR, _SINGULAR = Status.DONE, Status.UNTRUSTED, Status.POOR, Status.SINGULAR
 _OPEN, _TOO_SMALL, _NOT_FINITE, _STUCK = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE, Status.STUCK
-_AGAIN = Status.AGAIN
+_AGAIN, _CORNER = Status.AGAIN, Status.CORNER
 
 # in `memory`: how many steps back it reaches, the size of the last one, and the freedom in which Newton's method was
 # farthest off when it did not converge
@@ -284,8 +284,8 @@ def implicit_step(
     if status != _DONE:
         copy(past, _BEGIN, a.before, _BEGIN, past.size - _BEGIN)
         if status == _STUCK and w.corners != 0 and h > CORNER_HOP_IMPLICIT * whole:
-            shorten_for_corner(run, 0.25 * h, t, h)  # Newton's method goes to and fro between two sides of one
-            return _AGAIN
+            # Newton's method goes to and fro between two sides of one
+            return _AGAIN if shorten_for_corner(run, w, 0.25 * h, t, h) else _CORNER
         return int(status)
     m = nv + b.z.size
     copy(past, _BEGIN + 2 * m, a.k0, nv, m)

@@ -9,7 +9,7 @@ import numpy as np
 from whippletree.errors import SimulationError
 from whippletree.model.formula_corner_lists import corners_in_state, corners_in_time
 from whippletree.simulate.corner_crossings import CornerWatch
-from whippletree.simulate.corner_sides import sides_of_corner
+from whippletree.simulate.corner_sides import nearest_corner, sides_of_corner
 from whippletree.simulate.corner_times import Timetable, corner_times
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.packed_forms import COUNT, FINITE, Header, NumberForm, read_form
@@ -114,7 +114,8 @@ class RunCorners:
 
     def _count_chatter(self, run: RunState, bindings: KernelBindings) -> None:
         """Look at both sides of a corner that the motion meets again and again."""
-        i = int(self._last[0])
+        missed = run.flags[AT_CORNER] == MISSED  # steps have not shown which one it is
+        i = nearest_corner(bindings, run, self._whole) if missed else int(self._last[0])
         since, count = self._met.get(i, (run.t, 0))
         self._met[i] = (since, count + 1)
         if count + 1 < MOST_CHATTER:
@@ -138,6 +139,10 @@ class RunCorners:
         if rapid:
             self._muted[i] = 1
             self._muted_at[i] = run.t
+
+    def nearest(self, run: RunState, bindings: KernelBindings) -> str:
+        """Return what has the corner that the motion is nearest to; nothing if the state decides about none."""
+        return self._in_state[nearest_corner(bindings, run, self._whole)].name if self._in_state else ""
 
     def next_one(self) -> str:
         """Return what has the corner that was found last; nothing if the state decides about none."""

@@ -40,7 +40,7 @@ from whippletree.simulate.run_state import (
     WAY,
     RunState,
 )
-from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE
+from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE, TIME_ROUNDING
 from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, OutputWindow, Stepper, make_stepper
 from whippletree.spatial.scalars import shown, truth
@@ -308,7 +308,8 @@ class Simulation:
         """Let the next step be a small one, and no longer than that, if the method chooses its steps."""
         if self.adaptive and longest > 0:
             times = self.run_state.times
-            times[NEXT_STEP] = min(times[NEXT_STEP] / 64, longest)
+            shortest = TIME_ROUNDING * abs(times[TIME])  # less is no step
+            times[NEXT_STEP] = max(min(times[NEXT_STEP] / 64, longest), shortest)
 
     def row(self) -> Array:
         """Return the present state as a row of `run`.
