@@ -255,7 +255,8 @@ def test_convert_and_plot_leave_what_is_no_file(
 ) -> None:
     pipe, file = tmp_path / "pipe.png", tmp_path / "run.png"
     os.mkfifo(pipe)
-    swing().save(file)
+    swing().save(tmp_path / "run.nc")
+    (tmp_path / "run.nc").rename(file)
     before = file.read_bytes()
     for words in (["convert", str(model), str(pipe)], ["plot", str(file), "-o", str(pipe)]):
         assert main(words) == 2

@@ -9,7 +9,7 @@ import pytest
 
 from whippletree.analysis import papers
 from whippletree.analysis.papers.garcia_de_jalon import _against
-from whippletree.analysis.reports import Table
+from whippletree.analysis.reports import PaperTable
 from whippletree.cli import main
 
 
@@ -45,7 +45,7 @@ def test_tables_are_written_to_a_page(tmp_path: Path, monkeypatch: pytest.Monkey
         pytest.param(papers.jalon_counts_a, marks=pytest.mark.deep),
     ],
 )
-def test_the_page_in_the_documentation_is_what_is_printed(report: Callable[[bool], Iterator[Table]]) -> None:
+def test_the_page_in_the_documentation_is_what_is_printed(report: Callable[[bool], Iterator[PaperTable]]) -> None:
     """What is counted; if this fails, `make papers-page` writes the page again."""
     page = (Path(__file__).parents[2] / "docs" / "papers_tables.md").read_text(encoding="utf-8")
     for table in report(False):

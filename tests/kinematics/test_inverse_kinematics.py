@@ -99,6 +99,34 @@ def test_a_platform_by_the_lengths_of_its_legs() -> None:
     assert np.abs(s.closure_errors(found.q, np.zeros((20, s.nv)), np.zeros(20))[0]).max() < 1e-9
 
 
+def test_noisy_markers_are_fitted_from_the_guess_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other starts are for targets that are missed by far, or that other branches may reach."""
+    from whippletree.kinematics.inverse_kinematics import PoseSolver
+
+    searched: list[int] = []
+    real = PoseSolver.nearest
+
+    def counted(self: PoseSolver, start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        searched.append(len(rows))
+        return real(self, start, rows)
+
+    monkeypatch.setattr(PoseSolver, "nearest", counted)
+    s, rng = arm(3), np.random.default_rng(3)
+    true = rng.uniform(-1.5, 1.5, (30, 3))
+    markers = {name: s.pose(true, name)[:, :3, 3] for name in ("bar 1", "bar 2", "tip")}
+    noisy = {name: at + 0.01 * rng.standard_normal(at.shape) for name, at in markers.items()}
+    with pytest.warns(wt.AssemblyWarning, match="out of reach"):
+        found = s.inverse_kinematics(noisy, guess=true + 0.2)
+    assert searched == [30]
+    assert np.abs(found.q - true).max() < 0.1
+    searched.clear()
+    far = {name: at + np.array([0.0, 0.0, 1.0]) for name, at in markers.items()}  # no noise: other starts are tried
+    with pytest.warns(wt.AssemblyWarning, match="out of reach"):
+        s.inverse_kinematics(far, guess=true)
+    assert len(searched) == 13
+    assert s.inverse_kinematics(markers, guess=rng.uniform(-3.0, 3.0, (30, 3))).reached.all()
+
+
 def test_weights_leave_directions_free() -> None:
     s = platform()
     target = s.pose(s.q0, "plate")

@@ -147,11 +147,15 @@ def test_tables_files_and_pictures(tmp_path: Path) -> None:
     )
     assert list(table)[:3] == ["A.angle [rad]", "D.angle [rad]", "D.angular velocity over A"]
     assert list(table)[-3:] == ["C.transmission angle [deg]", "conditioning", "twice [rad]"]
-    sweep.write_csv(tmp_path / "s.csv", "D")
+    sweep.to_csv(tmp_path / "s.csv", "D")
     read = np.loadtxt(tmp_path / "s.csv", delimiter=",", skiprows=1)
     np.testing.assert_array_equal(read[:, 1], sweep.coordinate("D"))
     sweep.plot("D", "transmission angle", path=tmp_path / "s.png")
     assert (tmp_path / "s.png").stat().st_size > 5000
+    hinge = wt.Mechanism("hinge")
+    hinge.revolute("A", hinge.ground, hinge.body("door", mass=1.0, inertia=(1, 1, 1)), axis="z")
+    with pytest.raises(wt.StateError, match='nothing moves beside the input "A"'):
+        hinge.build().sweep_joint("A", [0.0, 1.0]).plot()
     for wrong in ("X", "X.ratio"):
         with pytest.raises(wt.StateError, match="a sweep has no"):
             sweep.table(wrong)

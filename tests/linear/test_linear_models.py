@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -243,6 +244,25 @@ def test_the_step_response_and_the_files(tmp_path: Path) -> None:
         lin.plot(what, path=tmp_path / "plot.svg")
     with pytest.raises(wt.WhippletreeError, match=r"\.mat"):
         lin.save(tmp_path / "cart.txt")
+
+
+def test_responses_that_are_zero_or_rounding_are_not_drawn() -> None:
+    """Two carts that nothing connects, and a pendulum whose swing is at right angles to the push."""
+    m = wt.Mechanism("apart")
+    for name, axis in (("a", "x"), ("b", "y")):
+        body = m.body(name, mass=1.0, inertia=(1, 1, 1))
+        m.prismatic(f"{name} rail", m.ground, body, axis=axis)
+        m.actuator(f"{name} spring", f"{name} rail", effort=-30 * m.coordinate(f"{name} rail") - m.rate(f"{name} rail"))
+        m.revolute(f"{name} pin", body, m.body(f"{name} bob", mass=0.5, com=(0, 0, -0.3)), axis=(0.1, 1.0, 0.0))
+    lin = m.build().linearize(inputs=["a rail"], outputs=["a rail", "b rail", "a pin", "b pin"])
+    exact = lin.frequency_response([0.1, 3.0, 40.0])
+    upper, lower = lin.plot("frequency response").axes
+    labels = [line.get_label() for line in upper.get_lines()]
+    assert [label.startswith("zero: ") for label in labels] == [False, True, False, True]
+    assert (np.abs(exact[:, [1, 3]]) < 1e-13).all() and (np.abs(exact[:, [0, 2]]) > 1e-6).all()
+    assert upper.get_ylim()[0] > 1e-9 and len(lower.get_lines()) == 2
+    nothing = replace(lin, C=0 * lin.C, D=0 * lin.D).plot("frequency response")
+    assert all(line.get_label().startswith("zero: ") for line in nothing.axes[0].get_lines())
 
 
 def test_python_control_gets_matrices_and_names_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -221,19 +222,19 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- whole or not at all
 
 WRITERS = [
-    pytest.param(lambda run, path: run.save(path), id="netcdf"),
-    pytest.param(lambda run, path: run.to_csv(path), id="csv"),
-    pytest.param(lambda run, path: run.to_parquet(path), id="parquet"),
-    pytest.param(lambda run, path: run.plot("A", path=path.with_suffix(".png")), id="plot"),
+    pytest.param("run.nc", lambda run, path: run.save(path), id="netcdf"),
+    pytest.param("run.csv", lambda run, path: run.to_csv(path), id="csv"),
+    pytest.param("run.parquet", lambda run, path: run.to_parquet(path), id="parquet"),
+    pytest.param("run.png", lambda run, path: run.plot("A", path=path), id="plot"),
 ]
 
 
-@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize(("name", "write"), WRITERS)
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_an_interrupted_write_leaves_the_old_file(
-    write: Any, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, write: Any, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = tmp_path / "run.png"
+    old = tmp_path / name
     old.write_bytes(b"old")
 
     def fail(*_: Any) -> None:
@@ -247,15 +248,15 @@ def test_an_interrupted_write_leaves_the_old_file(
         assert "No space left on device" in str(caught.value)
         assert "still in memory" in str(caught.value)
     assert old.read_bytes() == b"old"
-    assert [p.name for p in tmp_path.iterdir()] == ["run.png"]
+    assert [p.name for p in tmp_path.iterdir()] == [name]
     write(pendulum(), old)
     assert old.read_bytes() != b"old"
 
 
-@pytest.mark.parametrize("write", WRITERS)
-def test_a_folder_that_is_not_there(write: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "write"), WRITERS)
+def test_a_folder_that_is_not_there(name: str, write: Any, tmp_path: Path) -> None:
     with pytest.raises(ResultError, match="there is no folder"):
-        write(pendulum(), tmp_path / "none" / "run.x")
+        write(pendulum(), tmp_path / "none" / name)
 
 
 def test_a_folder_in_the_way(tmp_path: Path) -> None:
@@ -269,14 +270,14 @@ def test_a_folder_in_the_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
-@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize(("name", "write"), WRITERS)
 @pytest.mark.parametrize("linked", [False, True])
-def test_what_is_no_file_is_not_replaced(write: Any, linked: bool, tmp_path: Path) -> None:
-    pipe, place = tmp_path / "pipe", tmp_path / "run.png"
+def test_what_is_no_file_is_not_replaced(name: str, write: Any, linked: bool, tmp_path: Path) -> None:
+    pipe, place = tmp_path / "pipe", tmp_path / name
     os.mkfifo(pipe if linked else place)
     if linked:
         place.symlink_to(pipe)
-    with pytest.raises(ResultError, match=r"run\.png is a pipe, which a file must not take the place of"):
+    with pytest.raises(ResultError, match=re.escape(name) + " is a pipe, which a file must not take the place of"):
         write(pendulum(), place)
     assert place.is_fifo()
     assert len([*tmp_path.iterdir()]) == 1 + linked
@@ -349,3 +350,11 @@ def test_a_run_whose_model_cannot_be_written_says_so(tmp_path: Path) -> None:
         run.save(tmp_path / "run.nc")
     assert Trajectory.load(tmp_path / "run.nc").system is None
     assert len(Trajectory.load(tmp_path / "run.nc", system).forces()["motor"].efforts) == 2
+
+
+@pytest.mark.parametrize("name", ["run.h5", "run.csv", "run 0.5"])
+def test_a_run_is_not_saved_under_the_name_of_another_format(name: str, tmp_path: Path) -> None:
+    with pytest.raises(wt.StateError, match=r'saved as NetCDF, .* name it "run( 0)?\.nc"'):
+        pendulum().save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    pendulum().save(tmp_path / "run.NC")

@@ -178,6 +178,40 @@ def test_a_plot_has_a_diagram_for_each_unit(tmp_path: Path) -> None:
     assert (tmp_path / "run.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_plot_over_an_angle(tmp_path: Path) -> None:
+    run = changed(four_bar(), events=[("touch", four_bar().t[3], four_bar().q[3], four_bar().v[3], [])])
+    figure = run.plot("B", "D.force", x="A", path=tmp_path / "run.png")
+    assert figure.axes[-1].get_xlabel() == "A.angle [rad]"
+    lines = figure.axes[0].get_lines()
+    assert same_bits(lines[0].get_xdata(), run["A"]) and same_bits(lines[0].get_ydata(), run["B"])
+    assert list(lines[1].get_xdata()) == [run["A"][3]] * 2
+    assert (
+        run.plot("B", x="coupler.position x", path=tmp_path / "run.png").axes[-1].get_xlabel()
+        == "coupler.position x [m]"
+    )
+    with pytest.raises(wt.StateError, match='has 3: name one: "coupler'):
+        run.plot("B", x="coupler")
+    with pytest.raises(wt.ModelError, match="there is no quantity"):
+        run.plot("B", x="crunk")
+
+
+def test_a_notebook_shows_a_plot_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pyplot shows when a cell ends is not shown as the cell's result too; closed and other figures are."""
+    import matplotlib as mpl
+    from matplotlib import pyplot
+
+    mpl.use("agg")
+    figure: Any = pendulum().plot("A")
+    with pytest.raises(NotImplementedError):  # this tells IPython to go on with the usual way
+        figure._ipython_display_()
+    for name in ("inline", "module://matplotlib_inline.backend_inline"):
+        monkeypatch.setattr(mpl, "get_backend", lambda name=name: name)
+        assert figure._ipython_display_() is None
+    pyplot.close(figure)
+    with pytest.raises(NotImplementedError):
+        figure._ipython_display_()
+
+
 def overlapping(figure: Any) -> list[tuple[str, str]]:
     """Return texts and legends of a figure that lie upon each other, and legends that lie upon a diagram."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

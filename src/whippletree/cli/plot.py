@@ -18,18 +18,21 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = words.add_parser(
         "plot",
-        help="draw a saved run over time",
+        help="draw a saved run over time or over another quantity",
         description="Draw quantities of a saved run over time: joints, bodies, frames, states, or words such as energy "
         "and A.force. What is not in the file itself, such as positions, is computed with the model in it.",
     )
     parser.add_argument("file", metavar="FILE.nc", help="a run that was saved as NetCDF")
     parser.add_argument("names", nargs="*", help="what to draw; all coordinates unless given")
+    parser.add_argument(
+        "-x", metavar="NAME", help="draw over this quantity, such as a joint's angle, and not over time"
+    )
     parser.add_argument("-o", "--output", metavar="FILE.png", help="where to; beside the run unless given")
     parser.add_argument("--model", metavar="MODEL.yaml", help="the model of the run, if the file does not hold it")
-    parser.set_defaults(run=lambda chosen: plot(chosen.file, chosen.names, chosen.output, chosen.model))
+    parser.set_defaults(run=lambda chosen: plot(chosen.file, chosen.names, chosen.output, chosen.model, chosen.x))
 
 
-def plot(file: str, names: list[str], output: str | None = None, model: str | None = None) -> int:
+def plot(file: str, names: list[str], output: str | None = None, model: str | None = None, x: str | None = None) -> int:
     """Draw, and say where."""
     place = str(Path(file).with_suffix(".png")) if output is None else output
     for given in (file, model):
@@ -38,6 +41,6 @@ def plot(file: str, names: list[str], output: str | None = None, model: str | No
     new_file(place)
     system = None if model is None else read(Path(model)).build()
     run = Trajectory.load(file, system)
-    run.plot(*names, path=place)
+    run.plot(*names, x=x, path=place)
     print(place)
     return 0

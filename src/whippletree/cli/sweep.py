@@ -64,7 +64,7 @@ def sweep(chosen: argparse.Namespace) -> int:
     for one in found.singular:
         print(one.words)
     if chosen.csv is not None:
-        found.write_csv(chosen.csv, *chosen.names)
+        found.to_csv(chosen.csv, *chosen.names)
     if chosen.plot is not None:
         found.plot(*chosen.names, path=chosen.plot)
     return 0 if found.closed.all() else 1

@@ -31,8 +31,10 @@ from whippletree.kinematics.batch_assembly import BatchCloser
 from whippletree.kinematics.following import coordinate_places
 from whippletree.kinematics.kinematic_tolerances import (
     IK_DAMPING,
+    IK_FLAT,
     IK_LEAST_GAIN,
     IK_MOST_DAMPING,
+    IK_NOISE,
     IK_REACHED,
     IK_SETTLED,
     IK_STARTS,
@@ -184,9 +186,10 @@ class PoseSolver:
         start, inside = self.within_limits(start)
         q, error = self.nearest(start, rows)
         error[~inside] = np.inf
+        settled = self._fits(q, error)
         rng, space = np.random.default_rng(0), self.system.kernels.loops.assembler.space
         for _ in range(IK_STARTS if restart else 0):
-            missed = np.flatnonzero(error > IK_REACHED)
+            missed = np.flatnonzero((error > IK_REACHED) & ~settled)
             if not missed.size:
                 break
             away = self.system.difference(start[missed], np.tile(space.random(rng), (len(missed), 1)))
@@ -201,6 +204,22 @@ class PoseSolver:
         if reached.size:
             q[reached] = self._shortest(start[reached], q[reached], reached)
         return q, error
+
+    def _fits(self, q: Array, error: Array) -> Mask:
+        """Tell which configurations fit targets that contradict each other a little, as measured ones do.
+
+        There are more numbers wanted than freedoms, what is missed is small, and no motion that is left brings it
+        down: another start would find the same configuration again, or a worse one.
+        """
+        rows = np.arange(len(q))
+        wanted = sum(int(np.count_nonzero(one.weights)) for one in self.targets.targets)
+        E = self.system.motion_basis(q, t=self.t, parameters=self.parameters)
+        P = self._left(E, np.zeros((len(q), len(self.freedoms)), dtype=bool))
+        J, e = self.targets.jacobians(q) @ E @ P, self.targets.errors(q, rows)
+        slope = np.linalg.norm(J.transpose(0, 2, 1) @ e[..., None], axis=(1, 2))
+        flat = slope <= IK_FLAT * np.linalg.norm(J, axis=(1, 2)) * error
+        small = error <= IK_NOISE * np.sqrt(wanted)
+        return np.asarray((wanted > np.trace(P, axis1=1, axis2=2) + 0.5) & flat & small)
 
     def within_limits(self, q: Array) -> tuple[Array, Mask]:
         """Return closed configurations beside some, within the limits of joints, and where that was possible."""

@@ -201,8 +201,8 @@ class JointSweep:
         """
         return table(self, what, more)
 
-    def write_csv(self, path: object, *what: str, more: object = None) -> None:
-        """Write a table as text; see `table`."""
+    def to_csv(self, path: object, *what: str, more: object = None) -> None:
+        """Write a table as text, every number with all its digits; see `table`."""
         write_csv(self, path, what, more)
 
     def plot(self, *what: str, more: object = None, path: object = None) -> Figure:

@@ -9,8 +9,10 @@ __all__ = [
     "HALVED_WAYS",
     "HELD_OFF",
     "IK_DAMPING",
+    "IK_FLAT",
     "IK_LEAST_GAIN",
     "IK_MOST_DAMPING",
+    "IK_NOISE",
     "IK_REACHED",
     "IK_SETTLED",
     "IK_STARTS",
@@ -92,6 +94,14 @@ IK_MOST_DAMPING = 1e8
 
 IK_LEAST_GAIN = 1e-12
 """Share of the error that a step must take off, or the nearest pose has been found; its square is rounding."""
+
+IK_FLAT = 1e-5
+"""Share of the errors along the motions that are left below which no step brings them down: steps end where one takes
+off 1e-12 of the error, whose slope is the root of that."""
+
+IK_NOISE = 0.05
+"""Error of each wanted number, in radians and characteristic lengths, up to which a fit of more numbers than there are
+freedoms counts as measured with noise: markers are off by a hundredth of a limb, other branches by much of it."""
 
 IK_SETTLED = 1e-10
 """Scaled displacement of a step that shortens the way from the guess below which the shortest way has been found."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from whippletree.errors import ResultError, StateError
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.results.columns import Columns as NamedColumns
 from whippletree.results.labels import Label
 from whippletree.results.output_files import new_file, write_whole
+from whippletree.results.plot_files import new_figure, write_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,23 +99,22 @@ def write_csv(sweep: JointSweep, path: object, what: tuple[object, ...], more: o
 def plotted(sweep: JointSweep, what: tuple[object, ...], more: object, path: object) -> Figure:
     """Return a figure with one diagram for each unit over the input, and write it if a path is given."""
     place = None if path is None else new_file(path)
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ResultError('plots need matplotlib: install it with pip install "whippletree[plot]"') from None
     units: dict[str, Columns] = {}
     for label, values in columns(sweep, what, more):
         if label.column != sweep.input_label.column or what:
             units.setdefault(label.unit, []).append((label, values))
-    figure = Figure(figsize=(8.0, 1.0 + 2.6 * len(units)), layout="constrained")
+    if not units:
+        raise StateError(
+            f'nothing moves beside the input "{sweep.input}": name what is to be drawn, such as a body (its position)'
+        )
+    figure = new_figure((8.0, 1.0 + 2.6 * len(units)), place)
     every = figure.subplots(len(units), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (unit, group) in zip(every, units.items(), strict=True):
         _draw(axes, sweep, unit, group)
     every[-1].set_xlabel(sweep.input_label.column)
     figure.suptitle(sweep.labels.mechanism)
     if place is not None:
-        form = place.suffix.lstrip(".") or "png"
-        write_whole(place, lambda file: figure.savefig(file, format=form, dpi=150))
+        write_figure(figure, place)
     return figure
 
 

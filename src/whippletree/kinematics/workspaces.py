@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whippletree.errors import ResultError, StateError
+from whippletree.errors import StateError
 from whippletree.foundation.arrays import Indices
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
@@ -22,7 +22,8 @@ from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.kinematics.inverse_kinematics import PoseSolver
 from whippletree.kinematics.kinematic_tolerances import IK_REACHED, NEIGHBOUR, NO_MOTION, TOGETHER
 from whippletree.kinematics.pose_targets import read_targets
-from whippletree.results.output_files import new_file, write_whole
+from whippletree.results.output_files import new_file
+from whippletree.results.plot_files import new_figure, write_figure
 from whippletree.spatial.scalars import shown
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
@@ -275,10 +276,6 @@ def _by_poses(solver: PoseSolver) -> Solve:
 def _plotted(space: Workspace, axes: str, colour: str, path: object) -> Figure:
     """Return a figure of the points in a plane, and write it if a path is given."""
     place = None if path is None else new_file(path)
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ResultError('plots need matplotlib: install it with pip install "whippletree[plot]"') from None
     points, reached = space.points.reshape(-1, 3), space.reached.ravel()
     if not reached.any():
         raise StateError(f'"{space.frame}" reaches no point of the grid: there is nothing to draw')
@@ -291,7 +288,7 @@ def _plotted(space: Workspace, axes: str, colour: str, path: object) -> Figure:
     values = getattr(space, colour).ravel()
     wide, high = np.ptp(points[np.isfinite(points).all(axis=1)], axis=0)[[across, up]]
     height = 1.4 + 5.2 * float(np.clip(high / max(wide, 1e-12), 0.3, 1.3))
-    figure = Figure(figsize=(7.2, height), layout="constrained")
+    figure = new_figure((7.2, height), place)
     drawn = figure.subplots()
     missed = points[~reached]
     missed = missed[np.isfinite(missed).all(axis=1)]
@@ -305,6 +302,5 @@ def _plotted(space: Workspace, axes: str, colour: str, path: object) -> Figure:
     drawn.set_ylabel(f"{'xyz'[up]} [m]")
     drawn.set_title(f'where "{space.frame}" can get')
     if place is not None:
-        form = place.suffix.lstrip(".") or "png"
-        write_whole(place, lambda file: figure.savefig(file, format=form, dpi=150))
+        write_figure(figure, place)
     return figure

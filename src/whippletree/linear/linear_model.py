@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -132,13 +133,19 @@ class LinearModel:
         """
         self._need_signals("a frequency response")
         omegas = _frequencies(w)
+        x = self.state_response(omegas)
+        finite = np.isfinite(x).all(axis=(1, 2))
+        found = np.full((len(omegas), len(self.outputs), len(self.inputs)), np.inf, dtype=complex)
+        found[finite] = self.C @ x[finite] + self.D
+        return found
+
+    def state_response(self, omegas: Array) -> npt.NDArray[np.complex128]:
+        """Return (iw - A)^-1 B, (n, states, inputs), infinite at the frequency of a mode that nothing damps."""
         eye = np.eye(len(self.A))
-        found = np.empty((len(omegas), len(self.outputs), len(self.inputs)), dtype=complex)
+        found = np.full((len(omegas), *self.B.shape), np.inf, dtype=complex)
         for k, omega in enumerate(omegas):
-            try:
-                found[k] = self.C @ np.linalg.solve(1j * omega * eye - self.A, self.B) + self.D
-            except np.linalg.LinAlgError:
-                found[k] = np.inf
+            with suppress(np.linalg.LinAlgError):
+                found[k] = np.linalg.solve(1j * omega * eye - self.A, self.B)
         return found
 
     def step(self, duration: float | None = None, *, points: int = _POINTS) -> StepResponse:

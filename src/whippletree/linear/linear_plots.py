@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whippletree.errors import StateError
-from whippletree.linear.linear_tolerances import SHOWN_SHARE
+from whippletree.kernels.kernel import Array
+from whippletree.linear.linear_tolerances import ENTRY_ERROR, ROUNDING, SHOWN_SHARE
 from whippletree.results.output_files import new_file
 from whippletree.results.plot_files import new_figure, write_figure
 from whippletree.spatial.scalars import shown
@@ -26,6 +27,9 @@ _MODES = 12
 
 _DECADES, _POINTS = 1.0, 600
 """How far a frequency response reaches beyond the modes, and its points."""
+
+_FEW = 0.1
+"""A response that stands out from rounding at a smaller share of its points is zero: they are its resonances."""
 
 
 def drawn(model: LinearModel, what: str, path: object) -> Figure:
@@ -95,11 +99,20 @@ def _frequency_response(model: LinearModel, place: Path | None) -> Figure:
     response = model.frequency_response(w)
     figure = new_figure((8.0, 6.0), place)
     upper, lower = figure.subplots(2, 1, sharex=True)
+    certain = np.isfinite(response) & (np.abs(response) > _rounding(model, w))
     for j, given in enumerate(model.inputs):
         for i, asked in enumerate(model.outputs):
-            one = response[:, i, j]
-            upper.loglog(w / (2 * np.pi), np.maximum(np.abs(one), 1e-300), label=f"{asked} for {given}")
-            lower.semilogx(w / (2 * np.pi), np.degrees(np.unwrap(np.angle(one))))
+            seen, one, name = certain[:, i, j], response[:, i, j], f"{asked} for {given}"
+            if seen.sum() < _FEW * _POINTS:
+                upper.plot([], [], linestyle="none", label=f"zero: {name}")
+                continue
+            phase = np.full(_POINTS, np.nan)
+            phase[seen] = np.degrees(np.unwrap(np.angle(one[seen])))
+            (line,) = upper.plot(w / (2 * np.pi), np.where(seen, np.abs(one), np.nan), label=name)
+            lower.plot(w / (2 * np.pi), phase, color=line.get_color())
+    upper.set_xscale("log")
+    if certain.any():
+        upper.set_yscale("log")
     upper.set_ylabel("amplitude")
     lower.set_ylabel("phase [degrees]")
     lower.set_xlabel("frequency [Hz]")
@@ -107,6 +120,19 @@ def _frequency_response(model: LinearModel, place: Path | None) -> Figure:
         axes.grid(True, which="both", alpha=0.3)
     upper.legend(fontsize="small")
     return figure
+
+
+def _rounding(model: LinearModel, w: Array) -> Array:
+    """Return the amplitudes (n, outputs, inputs) that are no more than rounding of the states and of D.
+
+    States are as exact as the largest of their kind: displacements, velocities, states of elements.
+    """
+    x = np.abs(model.state_response(w))
+    ends = np.cumsum([model.n_displacements, model.n_velocities])
+    for kind in np.split(np.arange(len(model.A)), ends):
+        x[:, kind] = x[:, kind].max(axis=1, initial=0.0, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(ENTRY_ERROR * ROUNDING * (np.abs(model.C) @ x + np.abs(model.D)))
 
 
 def _step(model: LinearModel, place: Path | None) -> Figure:

@@ -33,12 +33,24 @@ def _shown(size: tuple[float, float]) -> Figure:
     """Return a figure that pyplot knows, or a plain one where there is no screen for it."""
     from matplotlib.figure import Figure
 
+    class ShownFigure(Figure):
+        def _ipython_display_(self) -> None:
+            if not _shown_by_pyplot(self):
+                raise NotImplementedError  # by which notebooks are told to show it as they show other figures
+
     try:
         from matplotlib import pyplot
 
-        return pyplot.figure(figsize=size, layout="constrained")
+        return pyplot.figure(FigureClass=ShownFigure, figsize=size, layout="constrained")
     except Exception:  # whatever a backend raises, a figure can be had without one
         return Figure(figsize=size, layout="constrained")
+
+
+def _shown_by_pyplot(figure: Figure) -> bool:
+    """Tell whether a notebook shows a figure when its cell ends, so that it is not to be shown as a result too."""
+    from matplotlib import get_backend, pyplot
+
+    return get_backend().rpartition("_")[2] == "inline" and figure in map(pyplot.figure, pyplot.get_fignums())
 
 
 def write_figure(figure: Figure, place: Path) -> None:

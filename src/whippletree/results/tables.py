@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, BinaryIO
 
-from whippletree.errors import ResultError
+from whippletree.errors import ResultError, StateError
 from whippletree.results.columns import Columns, columns, names
 from whippletree.results.datasets import complete
 from whippletree.results.labels import Label
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from whippletree.results.trajectory import Trajectory
 
 __all__ = ["read", "save", "table", "write_csv", "write_parquet"]
+
+_NETCDF = (".nc", ".cdf", ".netcdf", "")
+"""How files of runs end."""
 
 _ROWS = 100_000
 """How many rows of text are made at a time."""
@@ -68,8 +71,13 @@ def write_parquet(run: Trajectory, path: object, what: object) -> None:
 
 
 def save(run: Trajectory, path: object) -> None:
-    """Write a run as NetCDF."""
-    new_file(path)
+    """Write a run as NetCDF; refuse names that say that they are something else."""
+    place = new_file(path)
+    if place.suffix.lower() not in _NETCDF:
+        raise StateError(
+            f'a run is saved as NetCDF, and "{place.name}" ends as another format does: name it '
+            f'"{place.with_suffix(".nc").name}"; to_csv() and to_parquet() write tables'
+        )
     image = encoded(complete(run))
     write_whole(path, lambda file: _all_of(file, image))
 

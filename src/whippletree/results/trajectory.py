@@ -448,15 +448,16 @@ class Trajectory:
 
         write_parquet(self, path, self._chosen(what))
 
-    def plot(self, *names: object, path: object = None) -> Figure:
+    def plot(self, *names: object, x: object = None, path: object = None) -> Figure:
         """Return a figure of quantities by name over time, all coordinates by default; write it if a path is given.
 
+        `x` names a quantity that they are drawn over instead of time: `run.plot("servo", x="crank")`.
         Names are those of joints (their coordinates), bodies or frames (their positions), elements' states, force
         elements (what they do), or "energy", "reactions", "accelerations", "A.force", "tip.velocity" and the like.
         """
         from whippletree.results.trajectory_plots import plotted
 
-        return plotted(self, names, path)
+        return plotted(self, names, x, path)
 
     if TYPE_CHECKING:
         animate = whippletree.viewer.animate
@@ -464,7 +465,7 @@ class Trajectory:
         animate = Verb("whippletree.viewer", "animate")
 
     def save(self, path: object) -> None:
-        """Write the run as NetCDF, whole or not at all; `load` reads it again, bit for bit.
+        """Write the run as NetCDF ("run.nc"), whole or not at all; `load` reads it again, bit for bit.
 
         The file holds states, labels and the certificate, and the model as the text of a model file; a warning says why
         if the model cannot be one.

@@ -1,4 +1,4 @@
-"""Plots of a run over time."""
+"""Plots of a run over time, or over another quantity."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from whippletree.errors import StateError
 from whippletree.foundation.arrays import Array
 from whippletree.results.columns import Columns, columns
+from whippletree.results.labels import Label
 from whippletree.results.output_files import new_file
 from whippletree.results.plot_files import new_figure, write_figure
+from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,21 +67,35 @@ class _Diagram(NamedTuple):
         return max(_INCHES, 0.4 + _LINE * sum(text.count("\n") + 1 for text in self.legend))
 
 
-def plotted(run: Trajectory, names: tuple[object, ...], path: object = None) -> Figure:
+def plotted(run: Trajectory, names: tuple[object, ...], x: object = None, path: object = None) -> Figure:
     """Return a figure with one diagram for each unit, and write it if a path is given."""
     place = None if path is None else new_file(path)
+    across, at = _across(run, x)
     diagrams: dict[str, _Diagram] = {}
     length = 1.0 if run.system is None else run.system.characteristic_length
     for name in names or ("coordinates",):
         _sort(columns(run, name), length, diagrams)
     figure = _figure([diagram.height for diagram in diagrams.values()], place)
     for axes, diagram in zip(figure.axes, diagrams.values(), strict=True):
-        _draw(axes, run, diagram)
+        _draw(axes, run, at, diagram)
     figure.suptitle(run.labels.mechanism)
-    figure.axes[-1].set_xlabel("time [s]")
+    figure.axes[-1].set_xlabel(across.column)
     if place is not None:
         write_figure(figure, place)
     return figure
+
+
+def _across(run: Trajectory, x: object) -> tuple[Label, Array]:
+    """Return what is drawn to the right, one column: time, or a quantity by its name."""
+    if x is None:
+        return Label("time", "", "s"), run.t
+    found = columns(run, x)
+    if len(found.labels) > 1:
+        every = ", ".join(f'"{label.text}"' for label in found.labels[:_ZEROS])
+        raise StateError(
+            f"x= must be one number at each time, and {shown(x)} has {len(found.labels)}: name one: {every}"
+        )
+    return found.labels[0], found.values[:, 0]
 
 
 def _sort(group: Columns, length: float, diagrams: dict[str, _Diagram]) -> None:
@@ -112,15 +129,15 @@ def _figure(heights: list[float], place: Path | None) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, run: Trajectory, diagram: _Diagram) -> None:
+def _draw(axes: Axes, run: Trajectory, at: Array, diagram: _Diagram) -> None:
     """Draw the curves of one unit, and where the events were; the legend stands beside the diagram."""
     few, curves = len(run) <= 2, diagram.curves
     for k, (text, values) in enumerate(curves):
         style = _STYLES[k // _COLOURS % len(_STYLES)]
-        axes.plot(run.t, values, style, label=text, marker="o" if few else None, linewidth=1.2)
+        axes.plot(at, values, style, label=text, marker="o" if few else None, linewidth=1.2)
     lines = axes.get_lines()
     for event in run.events:
-        axes.axvline(event.t, color="0.7", linewidth=0.8, zorder=0)
+        axes.axvline(np.interp(event.t, run.t, at), color="0.7", linewidth=0.8, zorder=0)
     unit = f"[{diagram.unit}]" if diagram.unit else ""
     axes.set_ylabel(f"{_broken(curves[0][0])}\n{unit}".strip() if len(curves) == 1 else unit)
     axes.grid(True, alpha=0.3)
