@@ -6,7 +6,7 @@ The problems are those of `accuracy.py` that are not random, and four long runs,
 by methods that choose their steps, with tolerances of 1e-6, 1e-8 and 1e-10 (1e-4 if they are implicit), and by all
 methods with steps of a fixed size. Runs without and with it take turns, and the median of the twelve quotients counts,
 after one that compiles. (The least times would favour the shorter run, which more often finds the machine quiet.) The
-bar is 2.5. Told are also the digits that agree, and how the second run was made.
+bar is 2.5. Told are also the digits that are right by that, and how the further runs were made.
 
 With ``--work``, what a step costs beside its evaluations, in these: the numbers of `studies/verification.py`. What an
 evaluation costs is the slope of the time of `rk4` and `dop853` with steps of a fixed size.
@@ -74,7 +74,7 @@ def ways(problem: Problem) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def seconds(problem: Problem, options: Mapping[str, Any], rounds: int) -> tuple[float, float, float, wt.Certificate]:
-    """Medians of CPU seconds without and with the second run and of their quotient, and the certificate with it."""
+    """Medians of CPU seconds without and with further runs and of their quotient, and the certificate with it."""
     model = problem.model()
     times: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(rounds + 1):
@@ -141,7 +141,7 @@ def main() -> None:
             alone, verified, ratio, found = seconds(known[name], options, arguments.rounds)
             bar = "met" if ratio <= BAR else "MISSED"
             rows.append([name, words, 1e3 * alone, 1e3 * verified, ratio, bar, f"{found.digits:.1f}", found.second_run])
-    header = ["problem", "method", "run, ms", "verified, ms", "ratio", f"≤ {BAR:g}", "digits", "second run"]
+    header = ["problem", "method", "run, ms", "verified, ms", "ratio", f"≤ {BAR:g}", "digits", "further runs"]
     missed = sum(row[5] != "met" for row in rows)
     table("Cost of verify=", header, rows, f"{len(rows) - missed} met, {missed} missed.")
 

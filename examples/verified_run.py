@@ -5,7 +5,7 @@ Both are far shorter than the steps of a run of two minutes. They are written as
 formulas have their corners, and neither is stepped over.
 
 A certificate is `ok` as far as it was checked, and says what it does not know. With `verify=True` the run is made again
-by another method with another tolerance, and the digits that agree are counted: that is what the run is worth.
+by another method with another tolerance, which shows how many of its digits are right: that is what the run is worth.
 """
 
 from __future__ import annotations

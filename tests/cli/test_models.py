@@ -320,7 +320,7 @@ run: {duration: 10, max_step: 0.5, verify: true}
     )
     assert main(["run", str(file)]) == 0
     out = capsys.readouterr().out
-    assert "digits that agree" in out
+    assert "digits that are right" in out
     assert main(["run", str(file), "--max-step", "0.01"]) == 0
     found = re.search(r"steps +(\d+) taken", capsys.readouterr().out)
     assert found is not None

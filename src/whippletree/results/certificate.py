@@ -29,13 +29,13 @@ _WIDEST_TURN = 0.5
 times h, which is 2 tan(turn / 2), and whole turns can be counted."""
 
 _FEW = 4
-"""Groups of coordinates that are printed with the digits that agree, the worst first."""
+"""Groups of coordinates that are printed with the digits that are right, the worst first."""
 
 _INEXACT = "no force element's law gives energy at any state looked at, so that the integral of the work is inexact"
 """Why the dissipated work is negative where no element is to blame."""
 
 _FEWEST_DIGITS = 3.0
-"""Two runs that agree in fewer digits do not confirm each other."""
+"""A run with fewer right digits is not confirmed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,10 @@ class Certificate:
     bodies leave the range of their theory. `without_energy` names bodies whose forces follow from no energy, so that it
     is no check. Of a run in natural coordinates, `condition_residual` is the largest residual of a condition at any
     step, before bodies were fitted, and `widest_condition` its name; `largest_turn` is by how many radians
-    `turning_joint` turns in a step at most. `digits` is how many agree with a second run, `second_run`, in the worst
-    coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none unless the run was made with
-    `verify=True`, and then the global error is not estimated. `unchecked` says in words what is not known.
+    `turning_joint` turns in a step at most. `digits` is how many are right, as further runs, `second_run`, let
+    one estimate it, in the worst coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none unless
+    the run was made with `verify=True`, and then the global error is not estimated. `unchecked` says in words what is
+    not known.
 
     >>> c = Certificate(closure_residual=2e-13, velocity_residual=1e-12, energy_start=5.0, energy_end=5.0,
     ...                 work_in=0.0, work_dissipated=0.0, energy_scale=4.0, quaternion_error=0.0, steps=100)
@@ -229,7 +230,7 @@ class Certificate:
             )
         if self.digits < _FEWEST_DIGITS:
             yield (
-                f"a second run agrees in {self.digits:.1f} digits only, in {self.digits_of}: take a smaller step or "
+                f"by further runs {self.digits:.1f} digits are right only, in {self.digits_of}: take a smaller step or "
                 f"tolerance"
             )
 
@@ -250,6 +251,8 @@ class Certificate:
             found.append(f"energy balance of parts that meet only at the ground: {', '.join(self.parts_unknown)}")
         if not self.second_run:
             found.append("global error: not estimated (verify=True does)")
+        elif math.isnan(self.digits):
+            found.append(f"global error: {self.digits_of}")
         return tuple(found)
 
     @property
@@ -262,7 +265,7 @@ class Certificate:
         found = ["closures", *([] if self.without_energy else ["energy"]), "quaternions"]
         found += [f"energy of {self.parts} parts"] if not math.isnan(self.part_error) else []
         found += ["growth of states"] if not math.isnan(self.state_growth) else []
-        return tuple([*found, "a second run"] if self.second_run else found)
+        return tuple([*found, "further runs"] if self.second_run else found)
 
     def __eq__(self, other: object) -> bool:
         return repr(self) == repr(other) if isinstance(other, Certificate) else NotImplemented  # NaN is itself
@@ -330,8 +333,8 @@ class Certificate:
         if self.corners:
             yield "corners", f"{self.corners} of formulas, at each of which a step ends"
         if self.second_run:
-            yield "second run", self.second_run
-            yield "digits that agree", f"{self.digits:.1f}, worst in {self.digits_of}"
+            yield "further runs", self.second_run
+            yield "digits that are right", f"{self.digits:.1f}, worst in {self.digits_of}"
             worst = sorted(zip(self.group_digits, self.groups, strict=True))
             yield from (("", f"{digits:.1f} in {group}") for digits, group in worst[1:_FEW])
 

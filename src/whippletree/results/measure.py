@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.model.parts import independent_parts
 from whippletree.results.certificate import Certificate
@@ -16,11 +17,23 @@ from whippletree.results.interpolate import quaternions
 from whippletree.results.part_balances import MOST_PARTS, part_balances, stored_in_time
 from whippletree.results.replay import CHUNK, Replay, of_rows
 
-__all__ = ["measured"]
+__all__ = ["looked_at", "measured"]
+
+_MOST_STATES = 2000
+"""So many states of a run are looked at, evenly spaced, if there are more."""
 
 _LAW_ROUNDING = 1e-9
 """An element gives energy if the power that it gives is more than this share of what it dissipates at most: a law that
 is zero at rest is so up to rounding."""
+
+
+def looked_at(states: int) -> npt.NDArray[np.int64]:
+    """Return which of a run's states are looked at: all of them, or 2000 that are evenly spaced.
+
+    >>> looked_at(4).tolist(), len(looked_at(10_000)), looked_at(10_000)[[0, 1, -1]].tolist()
+    ([0, 1, 2, 3], 2000, [0, 5, 9999])
+    """
+    return np.linspace(0, states - 1, min(states, _MOST_STATES)).round().astype(np.int64)
 
 
 def measured(

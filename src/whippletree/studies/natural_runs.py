@@ -1,7 +1,7 @@
 """Runs in natural coordinates with a fixed step, whose trajectory is in joint coordinates like any other.
 
 Bodies are fitted to rigid ones at the outputs, and loops closed by the least displacement; how far the conditions were
-off before that is in the certificate. Energies and work are measured as for all runs.
+off before that is in the certificate. Energies and work are measured as for all runs, at the ends of steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from whippletree.natural.natural_march import March
 from whippletree.natural.natural_settings import BOOK_STEP, refuse_mechanism, step_settings
 from whippletree.natural.natural_steps import NaturalSteps
 from whippletree.results.certificate import Certificate
-from whippletree.results.measure import measured
+from whippletree.results.measure import looked_at, measured
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate import system_interface
@@ -290,16 +290,17 @@ def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wal
     chosen = np.unique(np.append(np.arange(0, len(rows.t), stride), len(rows.t) - 1))
     all_q = _followed(run, rows)
     turn, turning = _largest_turn(system, all_q)
-    q, v = _settled_at(run, rows, all_q, chosen)
-    q, v, moved = _closed(run, q, v)
+    looked = looked_at(len(rows.t))
+    both = np.union1d(chosen, looked)
+    q, v, moved = _closed(run, *_settled_at(run, rows, all_q, both))
+    work = (_work(run, rows, all_q) if run.loaded else np.zeros((len(rows.t), 2)))[both]
+    z = np.zeros((len(both), 0))
+    states = Replay(system, rows.t[both], q, v, z, run.parameters, efforts=run.tau, work=work)
+    delivered, seen = (states.picked(np.searchsorted(both, which)) for which in (chosen, looked))
     residual = np.abs(natural.residual(rows.x, parameters=run.parameters))
     r, worst = int(residual.max(axis=0).argmax()), float(residual.max())
-    work = _work(run, rows, all_q, chosen) if run.loaded else np.zeros((len(chosen), 2))
-    replay = Replay(
-        system, rows.t[chosen], q, v, np.zeros((len(chosen), 0)), run.parameters, efforts=run.tau, work=work
-    )
     certificate = Certificate(
-        **measured(replay),
+        **measured(seen, outputs=delivered),
         steps=len(rows.iterations),
         evaluations=int(rows.iterations.sum()),
         wall_time=wall,
@@ -320,15 +321,15 @@ def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wal
     }
     trajectory = Trajectory(
         system,
-        rows.t[chosen],
-        q,
-        v,
+        delivered.t,
+        delivered.q,
+        delivered.v,
         None,
         certificate,
         info=info,
         parameters=run.parameters,
         efforts=run.tau,
-        work=work,
+        work=delivered.work,
     )
     if stopped:
         more = "" if chosen_options.projections else f" or a larger mu= (now {run.settings[-1]:.3g} s)"
@@ -406,12 +407,11 @@ def _closed(run: NaturalRun, q: Array, v: Array) -> tuple[Array, Array, float]:
     return q, v, moved
 
 
-def _work(run: NaturalRun, rows: NaturalRows, all_q: Array, chosen: Places) -> Array:
-    """Return the work put in and dissipated up to the outputs, by the trapezoidal rule over all steps."""
+def _work(run: NaturalRun, rows: NaturalRows, all_q: Array) -> Array:
+    """Return the work put in and dissipated up to every step, by the trapezoidal rule."""
     q, v = _settled_at(run, rows, all_q, np.arange(len(rows.t), dtype=np.int64))
     options = CallOptions(t=rows.t[:, None], parameters=run.parameters)
     powers = run.system.kernels.evaluate("powers", (q, v, None), options)
     given = v @ run.tau
     rates = np.column_stack([powers[:, 2] + given, powers[:, 1]])
-    total = np.vstack([np.zeros((1, 2)), np.cumsum((rates[1:] + rates[:-1]) / 2 * run.options.step, axis=0)])
-    return np.asarray(total[chosen])
+    return np.vstack([np.zeros((1, 2)), np.cumsum((rates[1:] + rates[:-1]) / 2 * run.options.step, axis=0)])

@@ -32,7 +32,7 @@ from whippletree.studies.absolute_runs import COORDINATES, simulate_absolute
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.stiff_bodies import stiff_body
-from whippletree.studies.verification import Agreement, agreement, second_run
+from whippletree.studies.verification import Agreement, agreement, further_runs
 from whippletree.system import System
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ def simulate(
     when it ends, so that `resume` can go on with it.
 
     The certificate says what was measured about the run, and that its global error is not estimated. With
-    `verify=True` the run is made again by another method with another tolerance or step, in at most one and a half
-    times the work, and the certificate says how many digits agree. Functions are called again then, and a
-    controller that remembers something begins with what it remembered at the start.
+    `verify=True` the run is made again, at twice and four times the step or by another method, in at most one and a
+    half times the work, and the certificate says how many digits are right by that. Functions are called again then,
+    and a controller that remembers something begins with what it remembered at the start.
 
     If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
     carries it as `error.trajectory`.
@@ -154,7 +154,7 @@ def simulate(
     until = _outputs(duration, every, times, finite(t0, "t0"))
     run = _sampled(Simulation(system, t=t0, **options), until, controller, period)
     writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
-    again = _second_run(run, until, controller, period, options | {"t": t0}) if truth(verify, "verify=") else None
+    again = _further_runs(run, until, controller, period, options | {"t": t0}) if truth(verify, "verify=") else None
     return _followed(run, progress, writer, again)
 
 
@@ -194,18 +194,22 @@ def _sampled(simulation: Simulation, until: Any, controller: Controller | None, 
         raise StateError(f"{len(until)} outputs take more memory than there is: take every= larger") from None
 
 
-def _second_run(
+def _further_runs(
     run: SampledRun, until: Any, controller: Controller | None, period: float | None, options: dict[str, Any]
 ) -> Callable[[], Agreement]:
-    """Return what makes a run again by another method, and tells how many digits agree."""
-    how, remembered = second_run(run.simulation), controller_state(controller)
+    """Return what makes a run again in other ways, and tells how many of its digits are right."""
+    how, remembered = further_runs(run.simulation), controller_state(controller)
+
+    def begin(changed: dict[str, object]) -> SampledRun:
+        restore_controller(controller, remembered)
+        kept = options if "method" not in changed else options | {"spectral_radius": None}
+        other = Simulation(run.simulation.system, **kept | changed)
+        other.plans = run.simulation.plans.from_start()  # none is made twice
+        return SampledRun(other, until, controller, period)
 
     def again() -> Agreement:
         reached = controller_state(controller)
-        restore_controller(controller, remembered)
-        other = Simulation(run.simulation.system, **options | how.options)
-        other.plans = run.simulation.plans.from_start()  # none is made twice
-        found = agreement(run, SampledRun(other, until, controller, period), how)
+        found = agreement(run, begin, how)
         restore_controller(controller, reached)
         return found
 
@@ -479,7 +483,7 @@ def _at_rest(found: Agreement | None) -> tuple[str, ...]:
 
 
 def _agreed(found: Agreement | None) -> dict[str, Any]:
-    """Return what a second run says about the first."""
+    """Return what further runs say about the first."""
     if found is None:
         return {}
     return {

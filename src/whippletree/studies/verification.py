@@ -1,13 +1,19 @@
-"""A second run, made in another way: how many digits of a run agree with it.
+"""The error of a run, estimated by further runs: how many of its digits are right.
 
-It has another tolerance or step, and another method. Methods and tolerances are such that it takes about as long as the
-first, and it is stopped when its work is one and a half times that of the first: then what it has reached is compared.
-So a run with `verify=True` takes about two and a half times as long as without, at most. Work is counted in
+A run with steps of a fixed size, or by an implicit method, is made again at twice and four times the step, or at ten
+and a hundred times the tolerance. How fast the differences grow shows whether the run converges, and what is left of
+them at its own step is its error. Where they do not grow, no digits are claimed. A run by an explicit method that
+chooses its steps is made again by another method: the errors of two tolerances go too little hand in hand.
+
+Further runs are stopped when their work is one and a half times that of the first: then what they have reached is
+compared. So a run with `verify=True` takes about two and a half times as long as without, at most. Work is counted in
 evaluations, and depends on no clock: the same call always compares as much.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +23,16 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.description import JointUse
 from whippletree.model.parts import independent_parts
 from whippletree.simulate import system_interface
+from whippletree.simulate.generalized_alpha import IMPLICIT
 from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
 from whippletree.system import System
 
-__all__ = ["FIXED_STEP_WORK", "MOST_WORK", "STEP_WORK", "Agreement", "SecondRun", "agreement", "second_run", "work"]
+__all__ = ["FIXED_STEP_WORK", "MOST_WORK", "STEP_WORK", "Agreement", "FurtherRuns", "agreement", "further_runs", "work"]
 
 MOST_WORK = 1.5
-"""How much work the second run may be, in that of the first."""
+"""How much work the further runs may be, in that of the first."""
 
 STEP_WORK = {"dopri5": 4.0, "dop853": 8.0, "adams": 6.0, "trapezoidal": 15.0, "generalized_alpha": 15.0}
 """What a step whose size is chosen costs beside its evaluations, in these: sums over stages or differences, the error
@@ -44,28 +51,40 @@ _SMALL_LEAST_WORK = 5000.0
 """Work that is always allowed, the second in trees with few freedoms: less than a millisecond."""
 
 _LOOKS = 20
-"""How often the second run is looked at, about, until its work is done."""
+"""How often a further run is looked at, about, until its work is done."""
 
 WELL = 3.0
-"""The digits from which on two runs agree well."""
+"""The digits from which on a joint moves well."""
 
 STILL = 10.0
 """What goes no farther than so many times the errors of others would have one digit at best, and may be at rest."""
 
-_OTHER: dict[str, tuple[str, float]] = {
-    "dopri5": ("dop853", 0.3),
-    "dop853": ("adams", 7.0),
-    "adams": ("dop853", 0.3),
-    "trapezoidal": ("generalized_alpha", 0.4),
-    "generalized_alpha": ("trapezoidal", 0.4),
+ORDERS = {
+    "semi_implicit_euler": 1,
+    "rk4": 4,
+    "dopri5": 5,
+    "dop853": 8,
+    "trapezoidal": 2,
+    "generalized_alpha": 2,
 }
+"""The orders of the methods; others are taken to be of the first, which claims the fewest digits."""
+
+_COARSER = 10.0
+_COARSER_GROWTH = 10.0**0.5
+"""The tolerances of implicit methods are so many times as large from run to run, and errors grow by that at least: with
+a tolerance they go less smoothly than with a step."""
+
+_OTHER: dict[str, tuple[str, float]] = {"dopri5": ("dop853", 0.1), "dop853": ("adams", 7.0), "adams": ("dop853", 0.1)}
 """By which method, and at which share of the tolerance, a run that chooses its steps is made again.
 
-The shares are the smallest round ones that leave the second run's work at about one and a half times the first's or
-below, on the problems of `benchmarks/accuracy.py` with tolerances from 1e-4 to 1e-12. A step of `adams` is the work of
-four tenths of one of `dop853`, and four times as many are needed at the same tolerance, though they are no more exact:
-so there the second run is the worse one, and up to one digit more may be right than agree.
+The work of the second run is at most about one and a half times the first's, on the problems of
+`benchmarks/accuracy.py` with tolerances from 1e-4 to 1e-12. A step of `adams` is the work of four tenths of one of
+`dop853`, and four times as many are needed at the same tolerance, though they are no more exact: so there the second
+run is the worse one, and up to one digit more may be right than is claimed.
 """
+
+_SAFETY = 2.0
+"""The error is taken to be so many times the difference of two methods: the errors of both may have the same sign."""
 
 _FEW_FREEDOMS = 2
 """In trees with no more freedoms than that, evaluations are so cheap that most of a step's time goes beside them: a
@@ -74,26 +93,28 @@ step of `adams` takes nearly as long as one of `dop853`, and at large tolerances
 _LARGE_TOLERANCE = 1e-9
 """Above this `dopri5` takes less than `adams` there."""
 
-_OTHER_FIXED: dict[str, tuple[str, float]] = {
-    "semi_implicit_euler": ("rk4", 3.0),
-    "rk4": ("dopri5", 1.4),
-    "dopri5": ("dop853", 1.5),
-    "dop853": ("dopri5", 0.6),
-    "trapezoidal": ("generalized_alpha", 0.9),
-    "generalized_alpha": ("trapezoidal", 0.9),
-}
-"""The same for steps of a fixed size, with the share of the step: the work of both methods is taken into account."""
+_ROUNDING = 1e-9
+"""Differences below this share of what a coordinate goes need not grow with the step: they may be rounding."""
+
+_AS_MANY = 0.9
+"""A run at twice the step that takes more than this share of the steps is no other run: samples of a controller,
+`max_step` or the end of the run decide where its steps end."""
 
 
-class SecondRun(NamedTuple):
-    """How the second run is made: options that take the place of the first one's, and how that is said."""
+class FurtherRuns(NamedTuple):
+    """How a run is made again: options that take the place of its own, once or twice, and how that is said.
 
-    options: dict[str, object]
+    `growth` is the factor by which errors grow from the run to the first of them and on to the second, by the method's
+    order; zero if there is one by another method.
+    """
+
+    options: tuple[dict[str, object], ...]
     words: str
+    growth: float = 0.0
 
 
 class Agreement(NamedTuple):
-    """How many digits agree, in the worst coordinate and in each group of them; `still` are groups that do not move."""
+    """How many digits are right, in the worst coordinate and in each group; `still` are groups that do not move."""
 
     words: str
     digits: float
@@ -102,26 +123,29 @@ class Agreement(NamedTuple):
     still: tuple[str, ...] = ()
 
 
-def second_run(simulation: Simulation) -> SecondRun:
-    """Return how a simulation is run again: with another method, if there is one, and another step or tolerance.
+def further_runs(simulation: Simulation) -> FurtherRuns:
+    """Return how a simulation is run again: at longer steps or larger tolerances, or by another method.
 
     >>> from whippletree.system.example_systems import pendulum
-    >>> second_run(Simulation(pendulum())).words
-    'dop853, tolerance 3e-09'
+    >>> further_runs(Simulation(pendulum())).words
+    'dop853, tolerance 1e-09'
+    >>> further_runs(Simulation(pendulum(), method="rk4", step=1e-3)).words
+    'rk4, steps 0.002 and 0.004 s'
     """
-    if simulation.adaptive:
-        method, share = _OTHER.get(simulation.method, ("dopri5", 0.1))
-        if method == "adams" and _is_small(simulation) and simulation.tolerance > _LARGE_TOLERANCE:
-            method, share = "dopri5", 4.0
-        tolerance = share * simulation.tolerance
-        if tolerance < TIGHTEST_TOLERANCE:
-            tolerance = simulation.tolerance / share
-        options = {"method": method, "tolerance": tolerance, "adaptive": True, "spectral_radius": None}
-        return SecondRun(options, f"{method}, tolerance {tolerance:g}")
-    method, share = _OTHER_FIXED.get(simulation.method, ("rk4", 0.75))
-    step = share * simulation.fixed_step
-    options = {"method": method, "step": step, "adaptive": False, "spectral_radius": None}
-    return SecondRun(options, f"{method}, step {step:g} s")
+    method, tolerance = simulation.method, simulation.tolerance
+    if not simulation.adaptive:
+        steps = [2 * simulation.fixed_step, 4 * simulation.fixed_step]
+        words = f"{method}, steps {steps[0]:g} and {steps[1]:g} s"
+        return FurtherRuns(tuple({"step": step} for step in steps), words, 2.0 ** ORDERS.get(method, 1))
+    if method in IMPLICIT:
+        larger = [_COARSER * tolerance, _COARSER**2 * tolerance]
+        words = f"{method}, tolerances {larger[0]:g} and {larger[1]:g}"
+        return FurtherRuns(tuple({"tolerance": one} for one in larger), words, _COARSER_GROWTH)
+    other, share = _OTHER.get(method, ("dopri5", 0.1))
+    if other == "adams" and _is_small(simulation) and tolerance > _LARGE_TOLERANCE:
+        other, share = "dopri5", 4.0
+    tolerance *= share if share * tolerance >= TIGHTEST_TOLERANCE else 1 / share
+    return FurtherRuns(({"method": other, "tolerance": tolerance},), f"{other}, tolerance {tolerance:g}")
 
 
 def work(simulation: Simulation) -> float:
@@ -148,26 +172,37 @@ def _is_small(simulation: Simulation) -> bool:
     return simulation.system.nv <= _FEW_FREEDOMS and not simulation.system.closure_rows
 
 
-def agreement(first: SampledRun, again: SampledRun, how: SecondRun) -> Agreement:
-    """Make the second run, and compare it with the first at the outputs that both have."""
-    other = again.simulation
-    least = _SMALL_LEAST_WORK if _is_small(other) else _LEAST_WORK
-    most = MOST_WORK * max(work(first.simulation), least)
-    other.pause_every = pause = max(int(most / (_LOOKS * (1.0 + _step_work(other)))), 1)
-    said = ""
-    try:
-        again.go(lambda t: other.steps % pause == 0 and work(other) > most)
-    except SimulationError as error:
-        said = f", which failed: {error}"
-    made = min(first.made, again.made)
-    if made and again.made < first.made and not said:
+def agreement(first: SampledRun, begin: Callable[[dict[str, object]], SampledRun], how: FurtherRuns) -> Agreement:
+    """Make the further runs, and estimate the error of the first at the outputs that all have."""
+    least = _SMALL_LEAST_WORK if _is_small(first.simulation) else _LEAST_WORK
+    left = MOST_WORK * max(work(first.simulation), least)
+    runs, said, failed, same = [first], "", False, False
+    for options in how.options:
+        again = begin(options)
+        try:
+            left -= _go(again, left)
+        except SimulationError as error:
+            said, failed = f", which failed: {error}", True
+        same |= again.finished and again.simulation.steps > _AS_MANY * runs[-1].simulation.steps
+        runs.append(again)
+        if failed:
+            break
+    made = min(run.made for run in runs)  # not empty: the first is one of them
+    if made and made < first.made and not failed:
         said = f", compared up to t = {first.until[made - 1]:.6g} s"
-    share = other.evaluations / max(first.simulation.evaluations, 1)
+    share = sum(run.simulation.evaluations for run in runs[1:]) / max(first.simulation.evaluations, 1)
     words = f"{how.words}, {share:.2g} times the evaluations{said}"
-    system = first.simulation.system
-    found = _groups(system, first.rows[:made], again.rows[:made])
+    if how.growth and failed:
+        return Agreement(words, 0.0, "nothing: the motion does not converge", {})
+    if how.growth and same:
+        return Agreement(
+            words, np.nan, "nothing: what ends the steps, or bounds them, leaves no room for longer ones", {}
+        )
     if made < 2:
-        return Agreement(words, 0.0, "nothing: the second run has no outputs", {})
+        return Agreement(words, 0.0, "nothing: a further run has no outputs", {})
+    system = first.simulation.system
+    rounding = first.simulation.steps * float(np.finfo(float).eps)  # of all steps, at worst to the same side
+    found = _groups(system, [run.rows[:made] for run in runs], how.growth, rounding)
     still = _still(system, found)
     groups = {group.name: group.digits for group in found if group.name not in still}
     if not groups:
@@ -176,8 +211,16 @@ def agreement(first: SampledRun, again: SampledRun, how: SecondRun) -> Agreement
     return Agreement(words, groups[worst], worst, groups, still)
 
 
+def _go(run: SampledRun, most: float) -> float:
+    """Let a run go until it ends or its work is done; return its work."""
+    simulation = run.simulation
+    simulation.pause_every = pause = max(int(most / (_LOOKS * (1.0 + _step_work(simulation)))), 1)
+    run.go(lambda t: simulation.steps % pause == 0 and work(simulation) > most)
+    return work(simulation)
+
+
 class _ComparedNumbers(NamedTuple):
-    """Numbers of one kind that belong to a joint or are a state: the digits that agree, how far they go and differ.
+    """Numbers of one kind that belong to a joint or are a state: the digits that are right, how far they go and err.
 
     The last two are in radians or characteristic lengths.
     """
@@ -187,34 +230,54 @@ class _ComparedNumbers(NamedTuple):
     owner: str
     digits: float
     range: float
-    difference: float
+    error: float
 
 
-def _groups(system: System, a: Array, b: Array) -> list[_ComparedNumbers]:
-    """Compare two runs by joint and state: coordinates by how far they go, velocities likewise."""
-    if len(a) < 2:
-        return []
-    nq, nv = system.nq, system.nv
+def _groups(system: System, runs: list[Array], growth: float, rounding: float) -> list[_ComparedNumbers]:
+    """Compare runs by joint and state: coordinates by how far they go, velocities likewise."""
+    a, nq, nv = runs[0], system.nq, system.nv
     by, by_v = system_interface.coordinate_scale(system), system_interface.scale(system)
     found: list[_ComparedNumbers] = []
 
-    def compare(what: str, kind: str, owner: str, at: slice, b: Array, size: float, unit: float) -> None:
-        off = float(np.abs(a[:, at] - b).max())
-        digits = _digits(off, max(size, 1e-9 * unit) if kind == "q" else size)
-        found.append(_ComparedNumbers(f'the {what} "{owner}"', kind, owner, digits, size / unit, off / unit))
+    def compare(what: str, kind: str, owner: str, numbers: list[Array], size: float, unit: float) -> None:
+        scale = max(size, 1e-9 * unit) if kind == "q" else size
+        differences = [float(np.abs(one - other).max()) for one, other in pairwise(numbers)]
+        error = max(_error(differences, growth, scale), rounding * scale)
+        digits = _digits(error, scale)
+        found.append(_ComparedNumbers(f'the {what} "{owner}"', kind, owner, digits, size / unit, error / unit))
 
     for use in system.description.coordinate_owners:
         q, v = system.q_slice(use.name), system.v_slice(use.name)
         if q.stop > q.start:
             size = float(np.ptp(a[:, q], axis=0).max())
-            compare("coordinates of", "q", use.name, q, _same_sign(a, b, q, use), size, float(by[q].max()))
+            compare("coordinates of", "q", use.name, [_same_sign(a, b, q, use) for b in runs], size, by[q].max())
         if v.stop > v.start:
             at = slice(nq + v.start, nq + v.stop)
-            compare("velocities of", "v", use.name, at, b[:, at], float(np.abs(a[:, at]).max()), float(by_v[v].max()))
-    for k, name in enumerate(system.element_states):
-        at = slice(nq + nv + k, nq + nv + k + 1)
-        compare("state", "z", name, at, b[:, at], float(np.abs(a[:, at]).max()), 1.0)
+            size = float(np.abs(a[:, at]).max())
+            compare("velocities of", "v", use.name, [b[:, at] for b in runs], size, by_v[v].max())
+    for k, name in enumerate(system.element_states, start=nq + nv):
+        compare("state", "z", name, [b[:, k] for b in runs], float(np.abs(a[:, k]).max()), 1.0)
     return found
+
+
+def _error(differences: list[float], growth: float, size: float) -> float:
+    """Estimate the error of the first of some runs by the differences from each to the next.
+
+    Errors that grow by some factor from run to run leave the first with the difference over that factor less one. The
+    factor is the one seen, at most that of the method's order: differences that grow faster were small by chance.
+
+    >>> _error([3.0, 12.0], 4.0, 100.0), _error([3.0, 6.0], 4.0, 100.0), _error([3.0, 2.0], 4.0, 100.0)
+    (1.0, 3.0, inf)
+    """
+    if not np.isfinite(differences).all():
+        return np.inf
+    if not growth:
+        return _SAFETY * differences[0]
+    near, far = differences
+    seen = min(far / near, growth) if near > 0 else growth
+    error = max(near, far / growth) / (seen - 1) if seen > 1 else np.inf
+    largest = max(near, far)
+    return min(error, largest) if largest <= _ROUNDING * size else error
 
 
 def _still(system: System, groups: list[_ComparedNumbers]) -> tuple[str, ...]:
@@ -227,7 +290,7 @@ def _still(system: System, groups: list[_ComparedNumbers]) -> tuple[str, ...]:
     for group in groups:
         if group.digits >= WELL:
             key = group.kind, part_of.get(group.owner)
-            errors[key] = max(errors.get(key, 0.0), group.difference)
+            errors[key] = max(errors.get(key, 0.0), group.error)
     return tuple(
         group.name
         for group in groups
@@ -245,7 +308,7 @@ def _same_sign(a: Array, b: Array, q: slice, use: JointUse) -> Array:
 
 
 def _digits(off: float, size: float) -> float:
-    """Return how many digits agree at worst, of numbers of a size; what does not move agrees in all 16."""
+    """Return how many digits are right at worst, of numbers of a size; what does not move has all 16."""
     if not np.isfinite(off):
         return 0.0
     if off == 0.0 or size == 0.0:
