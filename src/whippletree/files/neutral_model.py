@@ -104,7 +104,7 @@ class NeutralJoint:
     """A joint between two links: the joint frame on each; z is its axis, as in `Mechanism`.
 
     `closes` says that the file has it as what closes a loop. `damping`, `friction`, `stiffness` (with `rest`) and
-    `inertia`, that of a rotor, go with each coordinate.
+    `armature` go with each freedom.
     """
 
     name: str
@@ -119,7 +119,7 @@ class NeutralJoint:
     friction: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
-    inertia: float = 0.0
+    armature: float = 0.0
     range: JointRange | None = None
 
 
