@@ -44,10 +44,10 @@ def armed(s: wt.System, seed: int, *, share: float = 0.8, cuts: bool = False) ->
 
 
 def relative(found: Array, expected: Array) -> float:
-    return float(np.abs(found - expected).max() / max(1.0, np.abs(expected).max()))
+    return float(np.abs(found - expected).max(initial=0.0) / max(1.0, np.abs(expected).max(initial=0.0)))
 
 
-TREES = [(seed, bodies) for seed in range(60) for bodies in (1, 3, 6, 10)]
+TREES = [(seed, bodies) for seed in range(60) for bodies in (3, 6, 10)]
 
 
 @pytest.mark.parametrize(("seed", "bodies"), sampled(TREES, lambda key: key in ((0, 6), (5, 3))))
