@@ -30,6 +30,7 @@ from support.newton_euler import Jet, Moving, across, quaternion_times, sine_and
 Array = np.ndarray
 
 ZERO = 1e-10  # singular values below this share of the largest are zeros
+EPSILON = float(np.finfo(float).eps)
 GAP = 1e-4  # and in accepted mechanisms there are none between the two
 
 
@@ -491,26 +492,47 @@ def independent_rows(G: Array, rank: int) -> list[int]:
     return chosen
 
 
-def refined(equations: Equations, tau: Array, loads: Mapping[str, Array] | None = None) -> tuple[Solution, float]:
-    """Accelerations and multipliers of independent rows by the augmented matrix, and its condition number.
-
-    The matrix is balanced first, so that neither units nor sizes of parts count, and the solution is refined with
-    residuals in extended precision: it is as accurate as the entries of the matrix.
-    """
+def independent_system(equations: Equations) -> tuple[Array, list[int]]:
+    """[[M, G^T], [G, 0]] with independent rows of G, and which rows these are."""
     M, G, n = equations.mass, equations.rows.G, equations.columns.count
     m, size = len(G), np.linalg.norm(G, axis=1, keepdims=True)
     G = np.where(size > 1e-13 * size.max(initial=0.0), G, 0.0)  # a row that is rounding is not made large
     d = balanced(np.block([[M, G.T], [G, np.zeros((m, m))]]))
     kept = independent_rows(d[n:, None] * G * d[:n], equations.rank)
     rows, r = G[kept], len(kept)
-    K = np.block([[M, rows.T], [rows, np.zeros((r, r))]])
+    return np.block([[M, rows.T], [rows, np.zeros((r, r))]]), kept
+
+
+def rounding_of(solution: Solution, tau: Array) -> Array:
+    """How far the joints' accelerations go if every entry of the equations, and every force, is rounded once.
+
+    That is |K^-1| (|K| |x| + |f|), by Skeel: forces that balance each other count, however little they leave.
+    """
+    equations = solution.equations
+    K, kept = independent_system(equations)
+    d = balanced(K)
+    inverse = np.abs(np.linalg.inv(K * np.outer(d, d))) * np.outer(d, d)
+    x = np.abs(np.concatenate([solution.x, solution.multipliers[kept]]))
+    right = np.abs(np.concatenate([equations.forces(tau, {}), equations.rows.bias[kept]]))
+    found = inverse @ (np.abs(K) @ x + right)
+    return EPSILON * found[equations.columns.of_joints]
+
+
+def refined(equations: Equations, tau: Array, loads: Mapping[str, Array] | None = None) -> tuple[Solution, float]:
+    """Accelerations and multipliers of independent rows by the augmented matrix, and its condition number.
+
+    The matrix is balanced first, so that neither units nor sizes of parts count, and the solution is refined with
+    residuals in extended precision: it is as accurate as the entries of the matrix.
+    """
+    n, m = equations.columns.count, len(equations.rows.G)
+    K, kept = independent_system(equations)
     d = balanced(K)
     scaled = K * np.outer(d, d)
     right = d * np.concatenate([equations.forces(tau, loads or {}), -equations.rows.bias[kept]])
     condition = float(np.linalg.cond(scaled))
     if not condition < 1e15:
         return Solution(equations, np.full(n, np.nan), np.full(m, np.nan)), np.inf
-    exact, x = scaled.astype(np.longdouble), np.zeros(n + r, dtype=np.longdouble)
+    exact, x = scaled.astype(np.longdouble), np.zeros(len(K), dtype=np.longdouble)
     inverse = np.linalg.inv(scaled)
     for _ in range(8):
         x = x + inverse @ (right - exact @ x).astype(float)

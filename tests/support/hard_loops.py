@@ -83,6 +83,11 @@ def per_length(hinge: Hinge, length: float) -> Array:
     return factors
 
 
+def effort_scale(looped: Looped, length: float) -> Array:
+    """What efforts of all joints go with when lengths do: torques with the square, forces with the length."""
+    return np.concatenate([np.zeros(0), *(length**2 * per_length(hinge, length) for hinge in looped.hinges)])
+
+
 def finished(looped: Looped, equations: Equations, tau: Array, sizes: object = None, allowed: float = 0.0) -> Hard:
     solution, condition = refined(equations, tau)
     whole = ((1.0, frozenset(hinge.name for hinge in looped.hinges)),)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,8 +31,6 @@ from whippletree.spatial.orientation import AxisLike
 from whippletree.spatial.scalars import (
     Scalar,
     VectorLike,
-    read_column,
-    scalar,
     shown,
 )
 
@@ -86,7 +83,6 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn about an axis; the coordinate is the angle.
 
@@ -96,17 +92,13 @@ class JointCalls(Registry):
         the axis: 4 x 4 matrices or `Placement`s. `pose` alone is the pose of the child's frame in the parent's at
         zero coordinates. If `prescribed`, the acceleration is given and the driving force comes out.
 
-        `armature` is the inertia of the joint's own rate, such as that of a motor's rotor times the square of its gear
-        ratio, in kg m^2 or kg: one number, or one for each freedom. Its kinetic energy is a q'^2 / 2, and it does
-        nothing else: it has no weight, no momentum, and turns no body.
-
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")
         >>> m.revolute("A", m.ground, m.body("crank"), axis="y").name
         'A'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Revolute(), parent, child, frames, prescribed=prescribed, armature=armature)
+        return self._join(name, Revolute(), parent, child, frames, prescribed=prescribed)
 
     def prismatic(
         self,
@@ -121,7 +113,6 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child slide along an axis; the coordinate is the displacement. Arguments as for `revolute`.
 
@@ -131,7 +122,7 @@ class JointCalls(Registry):
         'slide'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Prismatic(), parent, child, frames, prescribed=prescribed, armature=armature)
+        return self._join(name, Prismatic(), parent, child, frames, prescribed=prescribed)
 
     def cylindrical(
         self,
@@ -146,7 +137,6 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn about an axis and slide along it: an angle and a displacement.
 
@@ -158,7 +148,7 @@ class JointCalls(Registry):
         'sleeve'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Cylindrical(), parent, child, frames, prescribed=prescribed, armature=armature)
+        return self._join(name, Cylindrical(), parent, child, frames, prescribed=prescribed)
 
     def screw(
         self,
@@ -174,7 +164,6 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn about an axis and advance by `lead` metres per turn.
 
@@ -187,7 +176,7 @@ class JointCalls(Registry):
         'spindle'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Screw(lead), parent, child, frames, prescribed=prescribed, armature=armature)
+        return self._join(name, Screw(lead), parent, child, frames, prescribed=prescribed)
 
     def planar(
         self,
@@ -202,7 +191,6 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child move in the plane normal to `axis`: an angle and two displacements.
 
@@ -216,7 +204,7 @@ class JointCalls(Registry):
         'table'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Planar(), parent, child, frames, prescribed=prescribed, armature=armature)
+        return self._join(name, Planar(), parent, child, frames, prescribed=prescribed)
 
     def universal(
         self,
@@ -231,7 +219,6 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn about an axis of the parent, then about an axis of its own: two angles.
 
@@ -245,7 +232,7 @@ class JointCalls(Registry):
         'cardan'
         """
         frames = UniversalSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Universal(), parent, child, frames, prescribed=prescribed, armature=armature)
+        return self._join(name, Universal(), parent, child, frames, prescribed=prescribed)
 
     def spherical(
         self,
@@ -259,7 +246,6 @@ class JointCalls(Registry):
         pose_child: PoseLike | None = None,
         coordinates: str = "quaternion",
         prescribed: bool = False,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn every way about a point: a unit quaternion. Other arguments as for `fixed`.
 
@@ -277,7 +263,7 @@ class JointCalls(Registry):
         with called("joint", name):
             kind = _of_coordinates(coordinates, Spherical)
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, kind(), parent, child, frames, prescribed=prescribed, armature=armature)
+        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
 
     def free(
         self,
@@ -291,7 +277,6 @@ class JointCalls(Registry):
         pose_child: PoseLike | None = None,
         coordinates: str = "quaternion",
         prescribed: bool = False,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child move every way: a unit quaternion and a position. Other arguments as for `fixed`.
 
@@ -306,7 +291,7 @@ class JointCalls(Registry):
         with called("joint", name):
             kind = _of_coordinates(coordinates, Free)
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, kind(), parent, child, frames, prescribed=prescribed, armature=armature)
+        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
 
     def joint(
         self,
@@ -322,7 +307,6 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child move as a joint of any type says, also of one that is not part of the package.
 
@@ -338,7 +322,7 @@ class JointCalls(Registry):
             if not isinstance(joint, Joint) or joint.n_axes not in FRAMES:
                 raise ModelError(f"joint must be an instance of a type of joint, got {shown(joint)}")
         frames = FRAMES[joint.n_axes](at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, joint, parent, child, frames, prescribed=prescribed, armature=armature)
+        return self._join(name, joint, parent, child, frames, prescribed=prescribed)
 
     def _join(
         self,
@@ -349,7 +333,6 @@ class JointCalls(Registry):
         frames: Sides,
         *,
         prescribed: bool,
-        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Add a joint of any type."""
         with called("joint", name):
@@ -360,24 +343,8 @@ class JointCalls(Registry):
             on_parent, on_child = frames.frames()
             self._check_points((on_parent, on_child))
             driven = _prescribed(prescribed, joint)
-            own = self._armature(armature, joint)
-            self._joints[text] = JointUse(text, joint, parent_name, child_name, on_parent, on_child, driven, own)
+            self._joints[text] = JointUse(text, joint, parent_name, child_name, on_parent, on_child, driven)
         return JointHandle(text, self._self)
-
-    def _armature(self, given: object, joint: Joint) -> tuple[Scalar, ...]:
-        """Return the inertias of a joint's own rates, one for each freedom; nothing if all of them are zero."""
-        if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim):
-            own = read_column(given, joint.nv, f"armature of a {joint.kind} joint")
-        else:
-            own = (scalar(given, "armature"),) * max(joint.nv, 1)
-        for value in self._parameters.values_of(own, "armature"):
-            if value < 0:
-                raise ModelError(f"armature must not be negative, got {value:g}")
-        if all(isinstance(each, float) and each == 0 for each in own):
-            return ()
-        if not joint.nv:
-            raise ModelError(f"a {joint.kind} joint has no armature: it does not move")
-        return own
 
 
 def _of_coordinates(given: object, usual: type[Joint]) -> type[Joint]:

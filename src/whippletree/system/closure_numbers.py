@@ -245,6 +245,15 @@ class ClosureNumbers:
         M, right, C, second = (x.full() for x in function(*values, t, parameters))
         return LoopTerms(M, right.ravel(), C, second.ravel())
 
+    def lacking(self, state: dict[str, Array], a: Array, t: float, parameters: Array) -> Array:
+        """Return what the tree's joints lack of balance at accelerations a (nv): right - M a, added up body by body.
+
+        A heavy body is in the inertia of every joint that carries it, so that rounding of M a would move light ones.
+        """
+        function, names = self._lacking(tuple(sorted(n for n in state if n.startswith("wrench on "))))
+        values = [state.get(name, self.description.state_values) for name in names]
+        return np.asarray(function(*values, a, t, parameters).full().ravel())
+
     def hinge_pivots(self, q: Array, parameters: Array) -> Array:
         """Return the inertia of each hinge of the tree relative to what hangs on it, zero where there is none."""
         found = self._hinges(q, parameters).full().ravel()
@@ -350,17 +359,21 @@ class ClosureNumbers:
         return self.function("tree_rows", [x["q"], x["t"]], [self._tree_matrix])
 
     @functools.cache  # noqa: B019
-    def _terms(self, wrenches: tuple[str, ...]) -> tuple[ca.Function, list[str]]:
+    def _acted(self, wrenches: tuple[str, ...]) -> tuple[dict[str, ca.SX], list[str], Unrolled]:
+        """The symbols of a state, the names of those that are given, and the walk with all efforts."""
         x = dict(self._symbols)
         for name in wrenches:
             x[name] = ca.SX.sym("w", 6)
-        names = ["q", "v", "tau", "a", *wrenches, "z"]
-        closure_set = self._closure_set(x)
         no_loads = ca.SX.zeros(sum(use.force.n_loads for use in self.equations.description.reaction_laws))
         here = self.equations.loaded(self.equations.prescribed_only({**x, "loads": no_loads}))
-        walk = closure_set.efforts_at_cuts(here.walk, here.tau)
+        walk = self._closure_set(x).efforts_at_cuts(here.walk, here.tau)
+        return x, ["q", "v", "tau", "a", *wrenches, "z"], walk
+
+    @functools.cache  # noqa: B019
+    def _terms(self, wrenches: tuple[str, ...]) -> tuple[ca.Function, list[str]]:
+        x, names, walk = self._acted(wrenches)
         system = composite.equations(walk)
-        held = closure_set.evaluate(with_accelerations(walk, system.given_accelerations()))
+        held = self._closure_set(x).evaluate(with_accelerations(walk, system.given_accelerations()))
         nv = self.plan.nv
         M = ca.SX(nv, nv)
         for (i, j), value in system.mass.items():
@@ -372,6 +385,14 @@ class ClosureNumbers:
             "terms", [*(x[n] for n in names), x["t"]], [M, ca.SX(right), _matrix(rows, nv), second]
         )
         return function, names
+
+    @functools.cache  # noqa: B019
+    def _lacking(self, wrenches: tuple[str, ...]) -> tuple[ca.Function, list[str]]:
+        x, names, walk = self._acted(wrenches)
+        found = ca.SX.sym("found", self.plan.nv)
+        right = composite.equations(with_accelerations(walk, found)).right
+        lacking = ca.SX(ca.vertcat(*(right.get(i, 0) for i in range(self.plan.nv))))
+        return self.function("lacking", [*(x[n] for n in names), found, x["t"]], [lacking]), names
 
     @made_once
     def _hinges(self) -> ca.Function:

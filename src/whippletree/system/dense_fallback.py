@@ -25,6 +25,7 @@ from whippletree.system.closure_numbers import LoopTerms
 from whippletree.system.consistency import ClosureConsistency
 from whippletree.system.equations import Equations, Request
 from whippletree.system.formulation_decisions import balanced_motions, massless_combination
+from whippletree.system.guards import worse_than_promised
 from whippletree.system.loop_equations import joint_order
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.tolerances import (
@@ -33,7 +34,7 @@ from whippletree.system.tolerances import (
     LOCKED,
     MOTION_RANK,
     OPEN_OVER_ACCURACY,
-    PENALTY_PROMISE,
+    REFINED_STATES,
     SINGULAR_HERE,
     UNDETERMINED,
 )
@@ -92,11 +93,7 @@ class DenseFallback:
         method = known(request.formulation)
         if method is not None and not method.exact:
             self._dense(given, where)  # which refuses what has no solution
-            raise DynamicsError(
-                f'formulation "{method.name}" is not good to {PENALTY_PROMISE:g} of the largest acceleration '
-                "at this state: let it iterate more often (iterations=), give another weight=, or take another "
-                "formulation"
-            )
+            raise DynamicsError(worse_than_promised(request))
         solved = self.solve(given, where, request.baumgarte)
         if request.function == "forward_dynamics":
             a = self.numbers.complete(given["q"], given["v"], solved.a, *where)
@@ -154,17 +151,21 @@ class DenseFallback:
                 "prescribed accelerations and time-dependent closures"
             )
         Z = Vt[rank:].T * scale[:, None]
-        M, right = terms.M[np.ix_(free, free)], terms.right[free]
+        M = terms.M[np.ix_(free, free)]
         self._refuse_massless(M, Z, where)
-        a = y * scale
+        rows, multipliers = terms.C[:, free], np.zeros(len(terms.second))
         if Z.size:
             Z = balanced_motions(M, Z, self.numbers.stretched_inertias(where.parameters)[free])
-            a = a + Z @ np.linalg.lstsq(Z.T @ M @ Z, Z.T @ (right - M @ a), rcond=MOTION_RANK)[0]
-        multipliers = np.zeros(len(terms.second))
-        if rank:
-            multipliers = np.linalg.lstsq(terms.C[:, free].T, M @ a - right, rcond=smallest)[0]
         full = np.array(state["a"]) * np.array(self.equations.prescribed_mask, dtype=float)
-        full[free] = a
+        full[free] = y * scale
+        for _ in range(REFINED_STATES):
+            unbalanced = self.numbers.lacking(state, full, *where)[free] + rows.T @ multipliers
+            change = np.zeros(len(free))
+            if Z.size:
+                change = Z @ np.linalg.lstsq(Z.T @ M @ Z, Z.T @ unbalanced, rcond=MOTION_RANK)[0]
+            if rank:
+                multipliers += np.linalg.lstsq(rows.T, M @ change - unbalanced, rcond=smallest)[0]
+            full[free] += change
         return DenseSolution(full, multipliers, rank >= self.rank)
 
     def _terms(self, state: dict[str, Array], where: Conditions) -> LoopTerms:

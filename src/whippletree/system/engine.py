@@ -29,6 +29,7 @@ from whippletree.system.calls import Call
 from whippletree.system.equations import Equations, Request
 from whippletree.system.formulation_choice import FormulationChoice, close_ones, fastest
 from whippletree.system.functions import FUNCTIONS
+from whippletree.system.guards import worse_than_promised
 from whippletree.system.input_reader import InputReader
 from whippletree.system.loop_plan import LoopPlan, code_key
 from whippletree.system.loop_services import LoopServices
@@ -204,7 +205,7 @@ class Engine:
             self._pieces(resolved) if self._in_pieces(resolved) else self.kernel(resolved)
         )
         arguments = [self.inputs.argument(name, size) for name, size in kernel.signature.inputs]
-        diagnose = functools.partial(self.diagnose, request.function)
+        diagnose = functools.partial(self.diagnose, resolved)
         has_fallback = self.equations.closed and FUNCTIONS[request.function].has_fallback
         fallback = functools.partial(self.loops.fallback.answer, resolved) if has_fallback else None
         return Call(kernel, arguments, kernel.signature.shape, diagnose, fallback)
@@ -417,8 +418,9 @@ class Engine:
 
         return evaluate
 
-    def diagnose(self, function: str, state: Mapping[str, Array | None]) -> str:
+    def diagnose(self, request: Request, state: Mapping[str, Array | None]) -> str:
         """Say why a result is not finite at a state."""
+        function = request.function
         if function == "center_of_mass":
             return "the bodies have no mass together, or the numbers are too large to compute with"
         if FUNCTIONS[function].dynamic:
@@ -440,4 +442,6 @@ class Engine:
         faulty = self.equations.faulty_element(state)
         if faulty is not None:
             return f"{faulty} is not finite there; check what is written for it, and the state"
+        if FUNCTIONS[function].solved and "iterations" in request.method.options:
+            return worse_than_promised(request)
         return "the numbers are too large or too small to compute with; check the state, masses and lengths"

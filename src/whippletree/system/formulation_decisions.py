@@ -32,11 +32,13 @@ from whippletree.system.sparse_assembly import every_joint_moves_mass
 from whippletree.system.tolerances import (
     CANCELLING,
     CLEARLY_MOVED,
+    HEAVIER,
     LIGHT_MOTION,
     MASSLESS,
     NOTHING_HANGS,
     PENALTY_MARGIN,
     RANK,
+    UNEQUAL,
     UNMOVED,
     UNUSED_ROW,
 )
@@ -216,26 +218,43 @@ def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
     return PenaltyWeights(tuple(weights.tolist()), error, tuple(compliance.tolist()))
 
 
-def cancelling(numbers: ClosureNumbers, plan: LoopPlan) -> bool:
-    """Tell whether accelerations of the tree without its loops may be `CANCELLING` times those that the loops leave.
+def cancelling(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[float, ...]:
+    """Return the largest acceleration, scaled, of a unit effort on each freedom (nv) if digits may cancel.
 
-    A unit effort on each freedom makes accelerations in the free tree, and others with closed loops: an elimination
-    that goes by the former loses as many digits as they are larger. Efforts that the loops hold altogether are compared
-    with what they would make of the heaviest freedom. Loops that hold everything need no inertia to be solved. That is
-    asked with the parameters as described, as `massless_motion`.
+    They may where accelerations of the tree without its loops are `CANCELLING` times those that the loops leave: a unit
+    effort on each freedom makes accelerations in the free tree, and others with closed loops, and an elimination that
+    goes by the former loses as many digits as they are larger. Efforts that the loops hold altogether are compared with
+    what they would make of the heaviest freedom. And they may where inertias of the motions that the loops leave are
+    `UNEQUAL`, or some of the tree `HEAVIER` than others. Loops that hold everything need no inertia to be solved. All
+    that is asked with the parameters as described, as `massless_motion`. Nothing is returned where they may not.
     """
-    if numbers.families is not None or not plan.choice.independent:
-        return False
+    independent = list(plan.choice.independent)
+    if numbers.families is not None or not independent:
+        return ()
     where = numbers.conditions(plan.where.t)
     terms, free = _terms_at_rest(numbers, plan.made_at, where), numbers.free_freedoms
     M = terms.M[np.ix_(free, free)]
     if not M.any():
-        return False
+        return ()
     scale = numbers.column_scale[free]
     loose = np.abs(_pseudo_inverse(M) / scale[:, None] / scale)
-    held = np.abs(_closed_compliance(numbers, plan, terms, free) / scale[:, None] / scale)
+    closed = _closed_compliance(numbers, plan, terms, free)
+    held = np.abs(closed / scale[:, None] / scale)
     least = 1 / (np.diag(M) * scale**2).max()
-    return bool((loose.max(axis=0) > CANCELLING * np.maximum(held.max(axis=0), least)).any())
+    looser = (loose.max(axis=0) > CANCELLING * np.maximum(held.max(axis=0), least)).any()
+    own, inertias = np.isin(free, independent), np.diag(M) * scale**2
+    heavier = inertias.max() > HEAVIER * inertias[inertias > 0].min()
+    if not looser and not heavier and _condition(closed[np.ix_(own, own)]) < UNEQUAL:
+        return ()
+    found = np.zeros(numbers.plan.nv)
+    found[free] = np.abs(closed / scale[:, None]).max(axis=0)
+    return tuple(found.tolist())
+
+
+def _condition(A: Array) -> float:
+    """Return the condition number of a symmetric matrix, its diagonal scaled to one."""
+    size = np.sqrt(np.diag(A))
+    return float(np.linalg.cond(A / np.outer(size, size))) if (size > 0).all() else np.inf
 
 
 def _closed_compliance(numbers: ClosureNumbers, plan: LoopPlan, terms: LoopTerms, free: Indices) -> Array:
@@ -247,6 +266,8 @@ def _closed_compliance(numbers: ClosureNumbers, plan: LoopPlan, terms: LoopTerms
     _, s, Vt = np.linalg.svd(C[used] / size[used, None])
     rank = min(plan.n_rows, int((s > plan.negligible(RANK) * s.max(initial=1.0)).sum()))
     Z = Vt[rank:].T * scale[:, None]
+    if Z.size:
+        Z = balanced_motions(M, Z, numbers.stretched_inertias(plan.where.parameters)[free])
     return np.asarray(Z @ _pseudo_inverse(Z.T @ M @ Z) @ Z.T)
 
 

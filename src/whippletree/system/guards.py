@@ -16,11 +16,23 @@ import casadi as ca
 from whippletree.formulations.closures import loop_results
 from whippletree.formulations.closures.closure_set import jacobian_rows
 from whippletree.formulations.closures.loop_solution import Solution, stabilised, stacked_rows
-from whippletree.formulations.closures.partition import at_rest, given_accelerations
+from whippletree.formulations.closures.partition import at_rest, given_accelerations, partition
+from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import composite_body as composite
 from whippletree.spatial.scalars import expressions
 from whippletree.symbolic.sparse_factors import smallest
-from whippletree.system.tolerances import CANCELLED, CONSISTENT, LOCKED, PENALTY_PROMISE, WATCHED
+from whippletree.system.lengths import velocity_scale
+from whippletree.system.tolerances import (
+    CANCELLED,
+    CONSISTENT,
+    ESTIMATED,
+    EXACT_PROMISE,
+    LOCKED,
+    PENALTY_PROMISE,
+    UNBALANCED,
+    WATCHED,
+)
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
@@ -34,7 +46,9 @@ __all__ = [
     "guard_solution",
     "inertia_changed",
     "pivot_sizes",
+    "promised",
     "unlocked",
+    "worse_than_promised",
 ]
 
 
@@ -50,6 +64,19 @@ def guard(result: ca.SX, ok: ca.SX) -> ca.SX:
         zero = result[0].is_zero()  # while tracing, so that a quotient would vanish
         result[0] = 1 / ok - 1 if zero else result[0] / ok
     return result
+
+
+def promised(request: Request) -> float:
+    """Return the error, relative to the largest acceleration, up to which iterations are trusted."""
+    return EXACT_PROMISE if request.method.exact else PENALTY_PROMISE
+
+
+def worse_than_promised(request: Request) -> str:
+    """Say that a formulation's iterations did not reach what is promised at a state."""
+    return (
+        f'formulation "{request.method.name}" is not good to {promised(request):g} of the largest acceleration at '
+        "this state: let it iterate more often (iterations=), give another weight=, or take another formulation"
+    )
 
 
 def unlocked(eq: Equations, x: Symbols) -> ca.SX | None:
@@ -90,7 +117,7 @@ def guard_solution(
     if eq.loop_plan.massless_motion():
         ok = ca.logic_and(ok, inertia_changed(eq))
     if solution.error is not None:
-        ok = ca.logic_and(ok, solution.error <= PENALTY_PROMISE)
+        ok = ca.logic_and(ok, solution.error <= promised(request) / ESTIMATED)
     if request.check:
         plan = eq.loop_plan
         gap, slip = loop_results.closure_gap(walk, eq.closure_set(x), plan.lengths.of_closure)
@@ -152,22 +179,41 @@ def _pivots_large_enough(eq: Equations, x: Symbols, solution: Solution) -> ca.SX
 def guard_digits(
     eq: Equations, request: Request, x: Symbols, walk: Unrolled, result: ca.SX, solution: Solution
 ) -> ca.SX:
-    """Return a result that is not finite where accelerations miss the closures by more than rounding.
+    """Return a result that is not finite where accelerations miss the closures, or the balance, by more than rounding.
 
-    Free accelerations of a light tree may be a million times what its loops leave of them: the plan says whether digits
-    can cancel. What C a + gamma misses is compared with the terms that it was added up from. Approximate solutions have
-    an estimate of their own, and runs put every state back onto the closures.
+    Free accelerations of a light tree may be a million times what its loops leave of them, and rounding of heavy bodies
+    may move light ones: the plan says whether digits can be lost. What C a + gamma misses is compared with the terms
+    that it was added up from, and what efforts lack with the largest acceleration: estimates of approximate solutions
+    go by what is heavy. Runs put every state back onto the closures.
     """
-    if solution.error is not None or not eq.loop_plan.cancelling():
+    easy, exact = eq.loop_plan.cancelling(), request.method.exact
+    if not easy:
         return result
     states, given = eq.closure_set(x).evaluate(at_rest(walk)), given_accelerations(walk)
     gamma = stabilised(stacked_rows(states, "second"), states, request.baumgarte)
-    missed = []
-    for row, total in zip(jacobian_rows(walk, states), gamma, strict=True):
+    missed = [_accelerated(eq, x, walk, solution.a, easy, UNBALANCED if exact else PENALTY_PROMISE)]
+    for row, total in zip(jacobian_rows(walk, states), gamma, strict=True) if exact else ():
         terms = [total, *(entry * solution.a[j] for j, entry in row.items() if j not in given)]
         size = sum((ca.fabs(term) for term in terms), ca.SX(0))
         missed.append(ca.fabs(sum(terms, ca.SX(0))) - CANCELLED * size)
-    return guard(result, ca.mmax(ca.vertcat(*missed)) <= 0) if missed else result
+    return guard(result, ca.mmax(ca.vertcat(*missed)) <= 0)
+
+
+def _accelerated(eq: Equations, x: Symbols, walk: Unrolled, a: ca.SX, easy: Sequence[float], share: float) -> ca.SX:
+    """Return how much faster than may be expected of rounding what efforts lack of balance moves the mechanism.
+
+    What is expected is the share of the largest acceleration, or of that which one of the efforts makes by itself.
+    """
+    scale = velocity_scale(eq.description, eq.loop_plan.lengths)
+    E = partition(walk, eq.closure_set(x), eq.loop_plan.choice).E
+    lacking = composite.equations(with_accelerations(walk, a)).right
+    along = {i: ca.SX(0) for i in eq.loop_plan.choice.independent}
+    for d, row in E.items():
+        for i, value in row.items():
+            along[i] += value * lacking[d]
+    forced = [easy[i] * ca.fabs(effort) for i, effort in composite.equations(at_rest(walk)).right.items()]
+    largest = ca.mmax(ca.vertcat(*forced, *(ca.fabs(a[j]) / scale[j] for j in range(a.numel()))))
+    return sum((easy[i] * ca.fabs(total) for i, total in along.items()), ca.SX(0)) - share * largest
 
 
 def above_rounding(solution: Solution) -> ca.SX | None:

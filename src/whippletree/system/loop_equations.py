@@ -360,8 +360,9 @@ def solution(eq: Equations, request: Request, x: Symbols) -> Solution:
 
 def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
     """Return a result that is not finite where the solution it comes from cannot be trusted."""
-    walk = prepared(eq, request, x).walk
-    return guard_digits(eq, request, x, walk, guard_solution(eq, request, x, walk, result, solution), solution)
+    here = prepared(eq, request, x)
+    guarded = guard_solution(eq, request, x, here.walk, result, solution)
+    return guard_digits(eq, request, x, here.acted, guarded, solution)
 
 
 def _closure_set(eq: Equations, request: Request, x: Symbols) -> ClosureSet:

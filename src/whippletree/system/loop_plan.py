@@ -138,9 +138,9 @@ class LoopPlan:
         found: bool = self.decision("massless_motion")
         return found
 
-    def cancelling(self) -> bool:
-        """Tell whether free accelerations of the tree may be so large beside the true ones that digits are lost."""
-        found: bool = self.decision("cancelling")
+    def cancelling(self) -> Sequence[float]:
+        """Return the largest acceleration, scaled, of a unit effort on each freedom, if digits may be lost."""
+        found: Sequence[float] = self.decision("cancelling")
         return found
 
     def absolute_pivots(self) -> Sequence[tuple[Key, Key]]:

@@ -21,6 +21,20 @@ are watched for digits that cancel: so many times rounding is 2e-12."""
 CANCELLED = 1e-11
 """The share of what is added up in a row of the closures by which accelerations may miss it where digits may cancel."""
 
+UNEQUAL = 1e6
+"""The condition number of the scaled inertia of the motions that the loops leave, from which on solutions are watched
+for light bodies that rounding of heavy ones moves: so many times rounding is 2e-10."""
+
+HEAVIER = 1e10
+"""How many times the inertia that one freedom meets may be that of another, before that is done too."""
+
+UNBALANCED = 1e-10
+"""The share of the largest acceleration that efforts may lack of balance for where that is watched."""
+
+REFINED_STATES = 3
+"""How often a state that is solved by singular values is solved for what it lacks of balance: at first for everything,
+then for what rounding of the forces that the loops hold has left."""
+
 WELL_CONDITIONED = 1e4
 """The condition number of a scaled mass matrix up to which it is factorised rather than swept over."""
 
@@ -209,6 +223,12 @@ would help."""
 
 PENALTY_PROMISE = 1e-4
 """Estimated error of `penalty`, relative to the largest acceleration, above which its answer is refused."""
+
+ESTIMATED = 2.0
+"""How many times its estimate an error may be: accelerations of joints are compared in units of their own."""
+
+EXACT_PROMISE = 1e-9
+"""The same for multipliers that are iterated until they are exact: above it, loops are solved by singular values."""
 
 PENALTY_MARGIN = 50.0
 """How many times what is found at rest, where a plan was made, the error of `penalty` is said to be: the accelerations

@@ -18,7 +18,7 @@ from whippletree.formulations.methods.formulation import TreeMethod
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.node_tree import column
 from whippletree.formulations.recursions import articulated_body, composite_body, kinematics
-from whippletree.system.guards import guard_locks
+from whippletree.system.guards import guard, guard_locks, promised
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
@@ -61,6 +61,8 @@ __all__ = [
 def forward_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the joints' accelerations."""
     found = _method(request).accelerations(eq.loaded(eq.prescribed_only(x)).walk)
+    if isinstance(found, tuple):
+        found = guard(found[0], found[1] <= promised(request))
     return guard_locks(eq, x, found) if "q" in x else found  # a rolled walk has its own symbols, and watches inertias
 
 

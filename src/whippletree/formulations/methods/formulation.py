@@ -77,10 +77,10 @@ class TreeMethod:
     Driving forces and reactions that a formulation does not find by itself follow from its accelerations by inverse
     dynamics. `rolled` names the functions that are also traced as loops over the nodes. With forces, which are not
     rolled, a large tree is solved `in_pieces`, kernel after kernel. `weighed` says whether `auto` counts it for small
-    trees.
+    trees. Accelerations that iterations find come with their estimated error.
     """
 
-    accelerations: Callable[[Any], ca.SX]
+    accelerations: Callable[[Any], ca.SX | tuple[ca.SX, ca.SX]]
     driving_forces: Callable[[Any], ca.SX] | None = None
     reactions: Callable[[Any], ca.SX] | None = None
     rolled: frozenset[str] = frozenset()

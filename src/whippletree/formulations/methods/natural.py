@@ -90,10 +90,10 @@ def _number(name: str, value: str) -> float:
     return number
 
 
-def forward_dynamics(walk: Unrolled, settings: NaturalSettings) -> ca.SX:
-    """Return the joint accelerations (nv) of a tree."""
+def forward_dynamics(walk: Unrolled, settings: NaturalSettings) -> tuple[ca.SX, ca.SX]:
+    """Return the joint accelerations (nv) of a tree, and their estimated error."""
     equations, found = solve_natural(walk, None, settings)
-    return equations.joint_accelerations(found.a)
+    return equations.joint_accelerations(found.a), found.error
 
 
 def solve_natural(

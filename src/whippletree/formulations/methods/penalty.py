@@ -9,9 +9,9 @@ at first with lambda = 0, which is the penalty, and then `iterations` times with
 (`closures/augmented_lagrangian.py`). The weights W are those that were found for the rows, times `weight`; the
 stabilising terms bring a state that misses the closures back to them.
 
-The formulation is approximate, and estimates by how much, relative to the largest of |a|, of the squares of the joints'
-turning rates, and of accelerations that each of tau - b would make by itself while the loops are closed (`compliance`,
-which numbers decide). In a mechanism that the loops lock, efforts make none, however light it is.
+The formulation is approximate, and estimates by how much, relative to the largest of |a|, and of a tenth of the squares
+of the joints' turning rates and of accelerations that each of tau - b would make by itself while the loops are closed
+(`compliance`, which numbers decide). In a mechanism that the loops lock, efforts make none, however light it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.errors import StateError
-from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, solve_augmented
+from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, largest, solve_augmented
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
 from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution, by_closure
 from whippletree.formulations.methods.formulation import Formulation, LoopProblem
@@ -120,11 +120,15 @@ def _stabilised(closure_states: Sequence[ClosureState], settings: PenaltySetting
     return found
 
 
+_HELD = 0.1
+"""The share of accelerations by velocities and single forces that counts: together they may leave a tenth of them."""
+
+
 def _made_of(walk: Unrolled, system: JointEquations, compliance: Sequence[float]) -> list[ca.SX]:
     """Return accelerations that velocities by themselves would make, and forces one by one."""
     rates = [node.joint_map(node.configuration())[0:3, :] @ node.v for node in walk.nodes if node.v.numel()]
     forced = [times(ca.SX(compliance[i]), force) for i, force in system.right.items()]
-    return [*(ca.sumsqr(rate) for rate in rates), *forced]
+    return [_HELD * largest([*(ca.sumsqr(rate) for rate in rates), *forced])]
 
 
 def _solve(problem: LoopProblem, settings: PenaltySettings) -> Solution:

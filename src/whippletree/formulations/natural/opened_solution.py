@@ -40,6 +40,10 @@ _WEIGHT = 1e7
 
 _PENALTY_ITERATIONS, _EXACT_ITERATIONS = 2, 6
 
+_LEFT = 1e-7
+"""The share of a diagonal entry of E^T M E that must be left as pivot: below it rounding of heavy bodies counts beside
+light ones, and the state is solved with pivoting."""
+
 
 class _OpenedAnswer(NamedTuple):
     """z'', pivots to watch, and the estimated error of what is not exact."""
@@ -105,7 +109,7 @@ def solve_independent(
             projected[i] = projected[i] + value * lacking[d]
     small = reduced(mass, E)
     record_stage("E^T M E", small)
-    independent = factor_symmetric(small, minimum_degree(small, choice.independent)).solve(projected)
+    independent = factor_symmetric(small, minimum_degree(small, choice.independent), share=_LEFT).solve(projected)
     z = dict(g)
     for d, row in E.items():
         for i, value in row.items():
