@@ -115,13 +115,6 @@ def maps(s: wt.System, mj: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndar
             n = 4 if mj.jnt_type[j] == 1 else 1
             q[s.q_slice(name)] = data.qpos[a : a + n]
             T[rows, d : d + rows.stop - rows.start] = np.eye(rows.stop - rows.start)
-    for name in s.joint_names:
-        if name.startswith("rotor of "):
-            of, sign = name.removeprefix("rotor of ").removesuffix(" (opposite)"), 1.0
-            hinge = mj.jnt_type[mj.joint(of).id] == 3
-            sign = -1.0 if hinge or name.endswith("(opposite)") else 1.0
-            q[s.q_slice(name)] = sign * q[s.q_slice(of)]
-            T[s.v_slice(name)] = sign * T[s.v_slice(of)]
     return q, T, bias
 
 

@@ -285,3 +285,26 @@ def test_stress_of_a_block_that_is_pulled() -> None:
     s = m.build()
     with pytest.raises(wt.ModelError, match='body "block" was described without stress modes: give stress='):
         wt.Trajectory(s, [0.0], s.q0[None], s.v0[None]).stress("block")
+
+
+@pytest.mark.parametrize(
+    ("node", "numbers", "row", "message"),
+    [
+        ("9" * 30, "1", "1 1 1.0", "block.inp"),
+        ("9" * 5000, "1", "1 1 1.0", "block.inp"),
+        ("1", "1, " + "9" * 30, "1 1 1.0", "block.inp"),
+        ("1", "1", "1" * 30 + " 1 1.0", "must be whole numbers"),
+        ("1", "1", "1.5 1 1.0", "must be whole numbers"),
+        ("1", "1", "1" * 30 + ", 1, 1, 1, 1.0", "must be whole numbers"),
+    ],
+)
+def test_enormous_labels_of_abaqus_are_named(tmp_path, node: str, numbers: str, row: str, message: str) -> None:
+    text = (
+        f"*Node\n{node}, 0, 0, 0\n*Nset, nset=ALL, generate\n{numbers}\n"
+        if "," in numbers
+        else f"*Node\n{node}, 0, 0, 0\n"
+    )
+    (tmp_path / "block.inp").write_text(text, encoding="utf-8")
+    (tmp_path / "m.mtx").write_text(f"{row}\n", encoding="utf-8")
+    with pytest.raises(wt.FileError, match=message):
+        wt.read_abaqus(tmp_path / "m.mtx", tmp_path / "m.mtx", tmp_path / "block.inp")

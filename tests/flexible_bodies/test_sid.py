@@ -302,3 +302,23 @@ def test_what_is_no_file_is_told(path):
     for read in (lambda: wt.read_sid(path), lambda: wt.read_abaqus(path, path, path)):
         with pytest.raises(wt.FileError):
             read()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    2   2    :", "    2   " + "2" * 5000 + " :", "no file of standard input data"),
+        ("nrow                  =    3", "nrow                  = 3D99", "nobody writes"),
+        ("nrow                  =    3", "nrow                  =   -3", "nobody writes"),
+        ("m0(  1,  1)", "m0(  1," + "1" * 5000 + ")", "no size and no entry"),
+        ("m0(  1,  1)", "m0(  1," + "1" * 30 + ")", "is outside of"),
+    ],
+)
+def test_enormous_numbers_are_named(tmp_path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "beam.SID_FEM"
+    wt.write_sid(wt.beam(length=1.0, section=wt.circle(radius=0.01), material=wt.steel, modes=2), path)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(wt.FileError, match=message):
+        wt.read_sid(path)

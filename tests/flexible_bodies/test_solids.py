@@ -80,6 +80,13 @@ def test_bad_solids_are_named(fem: None, mesh, interfaces, message: str) -> None
     assert message in str(caught.value)
 
 
+def test_a_mesh_file_that_its_library_ends_the_process_over_is_named(fem: None, tmp_path) -> None:
+    path = tmp_path / "block.msh"
+    path.write_text("$MeshFormat\nnonsense\n", encoding="utf-8")
+    with pytest.raises(wt.ModelError, match=r"block\.msh cannot be read: .+"):
+        wt.solid(path, wt.steel, interfaces=ENDS)
+
+
 def test_material_is_asked_for_first() -> None:
     with pytest.raises(wt.ModelError, match="material must be a Material"):
         wt.solid({"box": (1, 1, 1), "elements": (1, 1, 1)}, "steel", interfaces=ENDS)

@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 
 from whippletree.errors import FileError
-from whippletree.files.adams_statements import AdamsStatement
+from whippletree.files.adams_statements import MOST_DIGITS, AdamsStatement
 from whippletree.model import Mechanism
 from whippletree.spatial.scalars import Scalar
 
@@ -154,7 +154,7 @@ class AdamsFunction:
         while token := self._take():
             if token == ")":
                 return found
-            if token.isdigit():
+            if token.isdigit() and len(token) <= MOST_DIGITS:
                 found.append(int(token))
             elif token != ",":
                 break

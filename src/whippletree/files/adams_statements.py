@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 
 from whippletree.errors import FileError
 
-__all__ = ["AdamsStatement", "statements"]
+__all__ = ["MOST_DIGITS", "AdamsStatement", "statements"]
 
-_HEAD = re.compile(r"\s*([A-Za-z_]+)\s*/\s*(\d*)\s*(.*)", re.DOTALL)
+MOST_DIGITS = 18
+"""Digits of the number of a statement."""
+
+_HEAD = re.compile(rf"\s*([A-Za-z_]+)\s*/\s*(\d{{0,{MOST_DIGITS}}})(?!\d)\s*(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([EeDd][-+]?\d+)?")
 
 
@@ -68,7 +71,7 @@ class AdamsStatement:
     def id(self, key: str) -> int:
         """Read the number of another statement."""
         text = self.values.get(key, "").strip()
-        if not text.isascii() or not text.isdigit():
+        if not text.isascii() or not text.isdigit() or len(text) > MOST_DIGITS:
             raise self.error(f"{key} must be the number of a statement, got {text[:40]!r}")
         return int(text)
 

@@ -25,13 +25,14 @@ class Surroundings:
         self.folders = [*own, *search]
         self._count = 0
 
-    def find(self, uri: str, element: XmlElement) -> Path:
+    def find(self, uri: str, element: XmlElement, near: Path | None = None) -> Path:
         """Return the file or folder that a reference leads to, below one of the folders.
 
         Schemes are taken off (`package://robot/x.stl`, `model://x`, `file://x`): what they stand for depends on an
-        installation. Then the reference is looked for from each folder, with and without its first part.
+        installation. Then the reference is looked for from each folder, with and without its first part; first of all
+        `near` a file that is drawn in itself.
         """
-        place = next(self._places(uri), None)
+        place = next(self._places(uri, near), None)
         if place is None:
             where = " or ".join(map(str, self.folders)) or "a text, which is in no folder"
             raise element.error(f"{uri!r} is not found in {where}: name its folder with search=")
@@ -51,10 +52,10 @@ class Surroundings:
         """Tell whether a file is below one of the folders."""
         return any(place.is_relative_to(folder) for folder in self.folders)
 
-    def _places(self, uri: str) -> Iterator[Path]:
+    def _places(self, uri: str, near: Path | None = None) -> Iterator[Path]:
         plain = uri.partition("://")[2].lstrip("/") if "://" in uri else uri
         tries = [plain, plain.partition("/")[2]] if "://" in uri else [plain]
-        for folder in self.folders:
+        for folder in self.folders if near is None else [near, *self.folders]:
             for part in filter(None, tries):
                 try:
                     place = (folder / part).resolve()

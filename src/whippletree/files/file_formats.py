@@ -98,7 +98,7 @@ def _of_xml(
         from whippletree.files.side_loops import read_robot
 
         return read_robot(root, around, xacro=xacro, loops=loops)
-    if root.tag == "sdf":
+    if root.tag in ("sdf", "gazebo"):
         from whippletree.files.sdf_reader import read_sdf
 
         return read_sdf(root, around)

@@ -151,7 +151,7 @@ class _MjcfReading:
         use = NeutralJoint(name, kind(), parent, child, on_parent, on_child, self._lines.get(name))
         use.damping, use.friction = float(mj.dof_damping[dof]), float(mj.dof_frictionloss[dof])
         self._spring(j, use, address)
-        self._armature(j, use, dof, child)
+        self._armature(use, dof)
         self._range(j, use)
         if use.friction:
             self._m.remarks.add("changed", "dry friction of joints (frictionloss) is smooth near rest")
@@ -166,11 +166,11 @@ class _MjcfReading:
         elif stiffness:
             self._m.remarks.add("not understood", f'the stiffness of the {use.joint.kind} joint "{use.name}"')
 
-    def _armature(self, j: int, use: NeutralJoint, dof: int, child: str) -> None:
-        inertia = self._mj.dof_armature[dof : dof + use.joint.nv]
-        if use.joint.nv == 1:
-            use.inertia = float(inertia[0])
-        elif inertia.any():
+    def _armature(self, use: NeutralJoint, dof: int) -> None:
+        inertia = float(self._mj.dof_armature[dof])  # the same for all freedoms of a joint
+        if use.joint.nv <= 3:
+            use.armature = inertia
+        elif inertia:
             self._m.remarks.add("not understood", f'the armature of the {use.joint.kind} joint "{use.name}"')
 
     def _range(self, j: int, use: NeutralJoint) -> None:

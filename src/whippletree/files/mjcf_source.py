@@ -23,7 +23,9 @@ MujocoObject: TypeAlias = Any
 __all__ = ["compiled"]
 
 _COPYING = ("replicate", "composite", "flexcomp")
-_REFUSED = ("flexcomp", "flex", "deformable", "skin", "composite", "extension", "plugin")
+_REFUSED = ("flexcomp", "flex", "composite", "plugin")
+_ASIDE = ("extension", "sensor", "skin")
+"""What may be declared and moves nothing: programs that others could call, sensors, and looks."""
 
 
 def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remarks) -> MujocoObject:
@@ -89,8 +91,9 @@ def _said(error: Exception, name: str) -> FileError:
 def _check(root: XmlElement, around: Surroundings, level: int = 0) -> None:
     """Refuse what a file must not draw in, what grows without bound, and what is no rigid body."""
     copies = 1
+    aside = {id(one) for outer in root.below() if outer.tag in _ASIDE for one in outer.below()}
     for element in root.below():
-        if element.tag in _REFUSED:
+        if element.tag in _REFUSED and id(element) not in aside:
             raise element.error(f"<{element.tag}> is no rigid body: such elements are not read")
         if element.tag in _COPYING:
             counts = element.numbers(element.get("count", "1"), None, "count")
@@ -99,10 +102,10 @@ def _check(root: XmlElement, around: Surroundings, level: int = 0) -> None:
             if copies > MOST_COPIES:
                 raise element.error(f"more than {MOST_COPIES} copies are asked for")
         for key in ("file", "meshdir", "texturedir", "assetdir"):
-            if element.get(key):
+            if element.get(key) and element.tag != "include":
                 _check_place(element, key, around)
         if element.tag == "include" and element.get("file"):
-            place = around.find(element["file"], element)
+            place = around.find(element["file"], element, near=Path(element.file).resolve().parent if level else None)
             if level > 20:
                 raise element.error("files include each other more than 20 levels deep")
             _check(parse_xml(around.read(place, element), str(place)), around, level + 1)
@@ -131,9 +134,10 @@ def _strip(spec: MujocoObject, around: Surroundings, remarks: Remarks) -> None:
     for group in (spec.textures, spec.materials, spec.cameras, spec.lights):
         for one in [*group]:
             spec.delete(one)
-    if [*spec.sensors]:
-        remarks.add("not understood", "<sensor>")
-        for one in [*spec.sensors]:
+    for what, group in (("sensor", spec.sensors), ("skin", spec.skins)):
+        if [*group]:
+            remarks.add("not understood", f"<{what}>")
+        for one in [*group]:
             spec.delete(one)
     for mesh in spec.meshes:
         place = around.seek(mesh.file) if mesh.file and _is_missing(mesh, spec, around) else None

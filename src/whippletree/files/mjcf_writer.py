@@ -68,6 +68,8 @@ def _joint(element: XmlTag, whole: WritableModel, body: str) -> None:
     word = _WORDS.get(type(use.joint))
     if word is None:
         raise whole.refuse(f"the {use.joint.kind} joint {quoted(use.name)}")
+    if len(set(use.armature)) > 1 or (word == "free" and use.armature):
+        raise whole.refuse(f"the armature of the {use.joint.kind} joint {quoted(use.name)}")
     if word == "free":
         if use.parent != GROUND or use.on_parent != Placement() or use.on_child != Placement():
             raise whole.refuse(f"the free joint {quoted(use.name)}, whose frames are not those of its bodies,")
@@ -79,6 +81,7 @@ def _joint(element: XmlTag, whole: WritableModel, body: str) -> None:
     elif use.on_child.rotation != Placement().rotation:
         raise whole.refuse(f"the ball joint {quoted(use.name)}, whose frame is turned against its child,")
     for key, value in (
+        ("armature", float(use.armature[0]) if use.armature else 0.0),
         ("damping", entry.damping),
         ("frictionloss", entry.friction),
         ("stiffness", entry.stiffness),
@@ -94,6 +97,8 @@ def _joint(element: XmlTag, whole: WritableModel, body: str) -> None:
 
 def _close(equality: XmlTag, whole: WritableModel, use: JointUse) -> None:
     """Write what closes a loop, from the side that is not the ground."""
+    if use.armature:
+        raise whole.refuse(f"the armature of joint {quoted(use.name)}, which closes a loop,")
     turned = use.parent == GROUND
     first, second, pose = (use.child, use.parent, use.on_child) if turned else (use.parent, use.child, use.on_parent)
     bodies = {"body1": first} | ({} if second == GROUND else {"body2": second})

@@ -8,12 +8,13 @@ words of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Joint
-from whippletree.errors import ModelError
+from whippletree.errors import FileError, ModelError
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.file_limits import MOST_LINKS
 from whippletree.files.xml_source import XmlElement
@@ -70,6 +71,15 @@ class Remarks:
             if name not in known:
                 self.add("not understood", f"{name} of <{element.tag}>", element.line)
 
+    @contextmanager
+    def of_looks(self) -> Iterator[None]:
+        """Within it, what is wrong is a remark, since it concerns what something looks like and nothing else."""
+        try:
+            yield
+        except FileError as error:
+            message = str(error).partition(f":{error.line}: ")[2] or str(error)
+            self.add("not understood", f"what a link looks like: {message}", error.line)
+
     def no_contact(self, line: int | None = None) -> None:
         """Remark a shape that is there to collide."""
         self.add("not understood", "shapes that collide: bodies pass through each other", line)
@@ -94,7 +104,7 @@ class NeutralJoint:
     """A joint between two links: the joint frame on each; z is its axis, as in `Mechanism`.
 
     `closes` says that the file has it as what closes a loop. `damping`, `friction`, `stiffness` (with `rest`) and
-    `inertia`, that of a rotor, go with each coordinate.
+    `armature` go with each freedom.
     """
 
     name: str
@@ -109,7 +119,7 @@ class NeutralJoint:
     friction: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
-    inertia: float = 0.0
+    armature: float = 0.0
     range: JointRange | None = None
 
 

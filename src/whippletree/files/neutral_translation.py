@@ -17,7 +17,6 @@ from whippletree.files.legal_names import LegalNames
 from whippletree.files.mesh_data import MESH_SUFFIXES
 from whippletree.files.neutral_model import WORLD, LinkGraph, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import quaternion_of
-from whippletree.files.rotor_inertias import add_rotors
 from whippletree.files.start_gaps import guess_closing, report_gaps
 from whippletree.model.io.model_file import Model
 from whippletree.model.mechanism import Mechanism
@@ -36,7 +35,6 @@ def translated(model: NeutralModel, *, base: str | None = None, stops: bool | fl
     check_inertias(model)
     report_gaps(model)
     guess_closing(model)
-    add_rotors(model)
     return NeutralTranslation(model).model(stops)
 
 
@@ -155,9 +153,8 @@ class NeutralTranslation:
 
     def _joint(self, use: NeutralJoint) -> None:
         parent, child = self._places[use.parent], self._places[use.child]
-        self._mechanism.joint(
-            self._joints[use.name], parent, child, use.joint, pose=use.on_parent, pose_child=use.on_child
-        )
+        name, sides = self._joints[use.name], (use.on_parent, use.on_child)
+        self._mechanism.joint(name, parent, child, use.joint, pose=sides[0], pose_child=sides[1], armature=use.armature)
 
     def _coupling(self, name: str, coupling: NeutralCoupling) -> None:
         ratios, other = (

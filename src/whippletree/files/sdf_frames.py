@@ -81,29 +81,36 @@ class SdfScope:
             raise frame.element.error(f"model {quoted(name)} is placed relative to itself")
         return self.outer.world_pose(frame.relative_to, frame.element, seen | {key}) @ frame.pose
 
-    def link_of(self, name: str, element: XmlElement, hops: int = 0) -> tuple[SdfScope, str]:
+    def link_of(self, name: str, element: XmlElement) -> tuple[SdfScope, str]:
         """Return the link that something is attached to, with the scope it is in; the world is an empty name."""
-        if name == "world":
-            return self, self.own_world
-        if name in ("", "__model__"):
-            return self, self.canonical(element)
-        scope, name, frame = self.find(name, element)
-        if hops > 1000:
-            raise element.error(f"{quoted(name)} is attached to itself, by others in between")
-        if frame.kind == "link":
-            return scope, name
-        if frame.scope is not None:
-            return frame.scope, frame.scope.canonical(element)
-        return scope.link_of(frame.attached_to, frame.element, hops + 1)
+        scope, seen = self, set[tuple[int, str]]()
+        while True:
+            name = scope.own_world or name if name == "world" else name
+            if name == "world" or (not name and scope.outer is None):
+                return scope, ""
+            if name in ("", "__model__"):
+                return scope.canonical(element)
+            scope, name, frame = scope.find(name, element)
+            if frame.kind == "link":
+                return scope, name
+            if frame.scope is not None:
+                return frame.scope.canonical(element)
+            if (id(scope), name) in seen:
+                raise element.error(f"{quoted(name)} is attached to itself, by others in between")
+            seen.add((id(scope), name))
+            name, element = frame.attached_to, frame.element
 
-    def canonical(self, element: XmlElement) -> str:
-        """Return the link that stands for the whole model: the first, unless it names one."""
+    def canonical(self, element: XmlElement) -> tuple[SdfScope, str]:
+        """Return the link that stands for the whole model: the first, of inner models last, unless it names one."""
         named = self.element.get("canonical_link")
-        if named in self.frames:
-            return named
+        if named:
+            return self.find(named, element)[:2]
         for name, frame in self.frames.items():
             if frame.kind == "link":
-                return name
+                return self, name
+        for frame in self.frames.values():
+            if frame.scope is not None:
+                return frame.scope.canonical(element)
         raise element.error(f"model {quoted(self.prefix or self.element.get('name'))} has no link")
 
 

@@ -7,6 +7,7 @@ so loops are closed there. Models float unless they are static or a joint holds 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -192,7 +193,7 @@ class _SdfReading:
         while found in scope.frames:
             k += 1
             found = f"{name} {element.tag} {k}"
-        if name == "world":
+        if name == "world" and element.tag != "joint":
             scope.own_world = scope.own_world or found
         self._m.remarks.add("changed", f"{element.tag} {quoted(name)} is called {quoted(found)}", element.line)
         return found
@@ -236,7 +237,7 @@ class _SdfReading:
         if place.is_dir():
             place = next((one for one in (place / "model.sdf", *sorted(place.glob("*.sdf"))) if one.is_file()), place)
         root = parse_xml(self._around.read(place, given), str(place))
-        if root.tag != "sdf":
+        if root.tag not in ("sdf", "gazebo"):
             raise given.error(f"{place.name} is <{root.tag}>, and an SDF file can include SDF files only here")
         self._of_version(root)
         models = [*root.all("model")]
@@ -276,10 +277,19 @@ class _SdfReading:
         if self._text(element, "kinematic") in ("true", "1"):
             self._m.remarks.add("not understood", "<kinematic> of a link: it moves as forces make it", element.line)
         for one in [*element.all("visual")] or [*element.all("collision")]:
-            shape = self._shape(scope, name, one)
-            if shape is not None:
-                link.shapes.append(shape)
+            with self._m.remarks.of_looks():
+                shape = self._shape(scope, name, self._with_one_pose(one))
+                if shape is not None:
+                    link.shapes.append(shape)
         return link
+
+    def _with_one_pose(self, visual: XmlElement) -> XmlElement:
+        """Return a visual with the first of its poses, as the format's own library takes it."""
+        poses = [*visual.all("pose")]
+        if len(poses) < 2:
+            return visual
+        self._m.remarks.add("not understood", f"a second <pose> of a <{visual.tag}>", poses[1].line)
+        return replace(visual, children=[one for one in visual.children if one.tag != "pose"] + poses[:1])
 
     def _properties(self, scope: SdfScope, element: XmlElement, name: str) -> MassProperties:
         inertial = element.child("inertial")
@@ -339,11 +349,11 @@ class _SdfReading:
             if one.tag == "sphere":
                 return Shape("sphere", (self._value(one, "radius", 1.0),), pose)
             if one.tag == "mesh":
-                scale = self._text(one, "scale") or "1 1 1"
+                scale = one.scale(self._text(one, "scale") or "1 1 1")
                 if not self._text(one, "uri"):
                     self._m.remarks.add("not understood", "<mesh> without <uri>", one.line)
                     return None
-                return Shape("mesh", tuple(one.numbers(scale, 3, "<scale>")), pose, self._text(one, "uri"))
+                return Shape("mesh", scale, pose, self._text(one, "uri"))
             if one.tag not in ("plane", "empty"):
                 self._m.remarks.add("not understood", f"<{one.tag}> as a geometry", one.line)
         return None

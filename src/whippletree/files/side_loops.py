@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from whippletree.elements.joints import Fixed, Joint, Spherical
@@ -19,7 +20,7 @@ from whippletree.spatial.scalars import shown
 
 __all__ = ["read_robot"]
 
-_KEYS = ("closed_loop", "type", "name_mot")
+_KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 
 
 def read_robot(root: XmlElement, around: Surroundings, *, xacro: bool, loops: object) -> NeutralModel:
@@ -63,12 +64,31 @@ def _add_named_loops(model: NeutralModel, place: Path) -> None:
         raise source.error(pairs.mark, f"type must have an entry for each of the {len(pairs.items)} loops")
     for number, (pair, kind) in enumerate(zip(pairs.items, kinds, strict=True), 1):
         _close(model, source, f"closed loop {number}", pair, kind)
+    _change_joints(model, source, tree)
     for key, node in tree.items.items():
         if key == "name_mot":
             names = [one.text for one in node.items if isinstance(one, Leaf)] if isinstance(node, ListNode) else []
             model.remarks.add("kept aside", f"the actuated joints are {', '.join(map(quoted, names)) or 'not named'}")
         elif key not in _KEYS:
             model.remarks.add("not understood", f"{key} in {place.name}", node.mark.line)
+
+
+def _change_joints(model: NeutralModel, source: Source, tree: MapNode) -> None:
+    """Make balls of the joints that the file names as such: URDF itself has no word for them."""
+    names, kinds = (tree.items.get(key) for key in ("joint_name", "joint_type"))
+    if names is None and kinds is None:
+        return
+    if not (isinstance(names, ListNode) and isinstance(kinds, ListNode) and len(names.items) == len(kinds.items)):
+        mark = (names or kinds).mark  # type: ignore[union-attr]
+        raise source.error(mark, "joint_name and joint_type must be lists of the same length")
+    for name, kind in zip(names.items, kinds.items, strict=True):
+        joint = model.joints.get(name.text) if isinstance(name, Leaf) else None
+        if joint is None:
+            raise source.error(name.mark, f"joint_name: there is no joint {words_for(name)}")
+        if not isinstance(kind, Leaf) or kind.text.lower() != "spherical":
+            raise source.error(kind.mark, f"joint_type must be SPHERICAL, got {words_for(kind)}")
+        model.joints[joint.name] = replace(joint, joint=Spherical(), range=None)
+        model.remarks.add("changed", f"joint {quoted(joint.name)} is spherical, as {Path(source.name).name} says")
 
 
 def _source(place: Path) -> Source:

@@ -59,8 +59,11 @@ def read_urdf(root: XmlElement) -> NeutralModel:
 
 
 def _refuse_xacro(root: XmlElement) -> None:
-    """Refuse a file that has to be expanded before it is a robot."""
+    """Refuse a file that has to be expanded before it is a robot; materials are for eyes only."""
+    looks = {id(one) for material in root.below() if material.tag == "material" for one in material.below()}
     for element in root.below():
+        if id(element) in looks:
+            continue
         if element.tag.startswith("xacro:") or any("${" in text for text in element.attributes.values()):
             raise element.error(
                 "this is xacro, a program that writes a robot: read it with xacro=True (--xacro), which evaluates its "
@@ -149,15 +152,14 @@ class _UrdfReading:
         """Yield what a link looks like: its visuals, or what it collides with if it has none."""
         seen = [*element.all("visual")] or [*element.all("collision")]
         for one in seen:
-            geometry = one.child("geometry")
-            if geometry is None:
-                continue
-            for shape in geometry.children:
-                found = self._shape(shape)
-                if found is not None and (shape.tag != "mesh" or shape.get("filename")):
-                    yield Shape(*found, placement=self._origin(one), file=shape.get("filename"))
-                else:
-                    self._model.remarks.add("not understood", f"<{shape.tag}> as a geometry", shape.line)
+            with self._model.remarks.of_looks():
+                geometry = one.child("geometry")
+                for shape in () if geometry is None else geometry.children:
+                    found = self._shape(shape)
+                    if found is not None and (shape.tag != "mesh" or shape.get("filename")):
+                        yield Shape(*found, placement=self._origin(one), file=shape.get("filename"))
+                    else:
+                        self._model.remarks.add("not understood", f"<{shape.tag}> as a geometry", shape.line)
 
     def _shape(self, shape: XmlElement) -> tuple[str, tuple[float, ...]] | None:
         if shape.tag == "box":
@@ -167,7 +169,7 @@ class _UrdfReading:
         if shape.tag == "sphere":
             return "sphere", (shape.number("radius"),)
         if shape.tag == "mesh":
-            return "mesh", shape.vector("scale", (1.0, 1.0, 1.0))
+            return "mesh", shape.scale(shape.get("scale", "1 1 1"))
         return None
 
     # ------------------------------------------------------------------ joints
@@ -270,26 +272,28 @@ class _UrdfReading:
         word = element.get("type", "rolling")
         if word != "rolling":
             raise element.error(f"coupling {quoted(name)} has the type {suggestion(word, ['rolling'])}")
-        first = self._path(element, self._link_of(element.needed("predecessor")))
-        second = self._path(element, self._link_of(element.needed("successor")))
-        shared = {*first} & {*second}
+        first = self._path(self._link_of(element.needed("predecessor")))
+        second = self._path(self._link_of(element.needed("successor")))
         ratio = element.needed("ratio").number("value")
-        ratios = {(joint, 0): ratio for joint in first if joint not in shared}
-        for joint in second:
-            if joint not in shared:
-                ratios[joint, 0] = ratios.get((joint, 0), 0.0) - 1.0
+        ratios: dict[tuple[str, int], float] = {}
+        for path, other, factor in ((first, second, ratio), (second, first, -1.0)):
+            for joint in path:
+                if joint in other:
+                    continue
+                kind = self._model.joints[joint].joint
+                if kind.nv > 1:
+                    raise element.error(f"a coupling across the {kind.kind} joint {quoted(joint)} has no angle")
+                ratios[joint, 0] = factor
         if not any(ratios.values()):
             raise element.error(f"coupling {quoted(name)} is between links that no joint moves against each other")
         self._model.couplings.append(NeutralCoupling(name, ratios, line=element.line))
 
-    def _path(self, element: XmlElement, link: str) -> list[str]:
+    def _path(self, link: str) -> list[str]:
         """Return the joints from the ground to a link that have a coordinate."""
         above = {joint.child: joint for joint in self._model.joints.values() if not joint.closes}
         found: list[str] = []
         while link in above and len(found) <= len(above):
             joint = above[link]
-            if joint.joint.nv > 1:
-                raise element.error(f"a coupling across the {joint.joint.kind} joint {quoted(joint.name)} has no angle")
             if joint.joint.nv:
                 found.append(joint.name)
             link = joint.parent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -63,6 +63,9 @@ class WritableModel:
         if not isinstance(mechanism, Mechanism):
             raise FileError(f"give a mechanism, or what was read from a file; got {shown(model)}")
         found = WritableModel(mechanism.describe().folded(), name)
+        for use in found.description.joints:
+            if use.armature and name != "MJCF":
+                raise found.refuse(f"the armature of joint {quoted(use.name)}")
         found._grow()
         found._couple()
         found._load()
@@ -100,7 +103,7 @@ class WritableModel:
             raise self.refuse(f"the {use.joint.kind} joint {quoted(use.name)}, whose child is nearer to the ground,")
         over = Placement(from_turns("x", (np.pi,)))
         on_parent, on_child = use.on_child @ over, use.on_parent @ over
-        return JointUse(use.name, use.joint, use.child, use.parent, on_parent, on_child, use.prescribed)
+        return replace(use, parent=use.child, child=use.parent, on_parent=on_parent, on_child=on_child)
 
     def _couple(self) -> None:
         for use in self.description.closures:

@@ -7,6 +7,7 @@ a file could define: neither does a short file become a long one, nor does a fil
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
@@ -86,6 +87,15 @@ class XmlElement:
             raise self.error(f"{what} must be {wanted}, got {_shown(text)}")
         return [self._number(word, what) for word in words]
 
+    def scale(self, text: str) -> tuple[float, ...]:
+        """Read how a mesh is scaled along its axes; a single number is for all three.
+
+        >>> parse_xml(b"<mesh/>", "m.urdf").scale(".5")
+        (0.5, 0.5, 0.5)
+        """
+        count = 1 if len(text.split()) == 1 else 3
+        return tuple(self.numbers(text, count, "scale") * (3 // count))
+
     def _number(self, word: str, what: str) -> float:
         try:
             value = float(word) if "_" not in word else math.nan
@@ -127,7 +137,17 @@ def parse_xml(data: bytes, name: str) -> XmlElement:
     """
     if len(data) > LARGEST_FILE:
         raise FileError(f"{name}: the file is too large: more than {LARGEST_FILE:,} bytes", file=name)
-    return _XmlReading(name).root(data)
+    try:
+        return _XmlReading(name).root(data)
+    except FileError:
+        plain = _COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), data)
+        if plain == data:
+            raise
+        return _XmlReading(name).root(plain)
+
+
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+"""A comment; files are read again without them, since XML has no "--" in a comment and files have."""
 
 
 class _XmlReading:

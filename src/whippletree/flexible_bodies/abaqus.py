@@ -20,6 +20,10 @@ from whippletree.foundation.user_frames import user_facing
 __all__ = ["AbaqusMatrices", "read_abaqus"]
 
 
+LARGEST_LABEL = 10_000_000
+"""The largest number of a node: matrices of that many do not fit anywhere."""
+
+
 class AbaqusMatrices(NamedTuple):
     """Mass and stiffness (sparse), nodes (N, 3), their numbers in the file, and node sets by name.
 
@@ -58,7 +62,7 @@ def _read_nodes(path: str | Path) -> tuple[Indices, Array, dict[str, Indices]]:
         try:
             if section == "*NODE":
                 label, *point = text.split(",")
-                found[int(label)] = [float(each) for each in point[:3]]
+                found[_label(label)] = [float(each) for each in point[:3]]
             elif section == "*NSET":
                 sets.setdefault(options.get("NSET", ""), []).extend(_set_numbers(text, "GENERATE" in options))
         except ValueError:
@@ -83,11 +87,21 @@ def _keyword(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _set_numbers(text: str, generate: bool) -> list[int]:
-    values = [int(part) for part in text.split(",") if part.strip()]
+    values = [_label(part) for part in text.split(",") if part.strip()]
     if not generate:
         return values
     first, last, *step = values
+    if last - first > LARGEST_LABEL:
+        raise ValueError(last)
     return [*range(first, last + 1, *step)]
+
+
+def _label(text: str) -> int:
+    """Return the number of a node; what is no such number is a `ValueError`."""
+    label = int(text)
+    if abs(label) > LARGEST_LABEL:
+        raise ValueError(label)
+    return label
 
 
 def _read_matrix(path: str | Path, numbers: Indices) -> SparseMatrix:
@@ -104,6 +118,13 @@ def _read_matrix(path: str | Path, numbers: Indices) -> SparseMatrix:
         raise FileError(
             f"{path}: its lines must be row, column, value, or with commas node, freedom, node, freedom, value; the "
             "file may be cut off, or of another format (write it with FORMAT=COORDINATE)",
+            file=str(path),
+        )
+    labels = table[:, [0, 1, 2, 3] if commas else [0, 1]]
+    largest = LARGEST_LABEL if commas else 6 * len(numbers)
+    if not ((labels == np.rint(labels)) & (np.abs(labels) <= largest)).all():
+        raise FileError(
+            f"{path}: rows and columns must be whole numbers, of the {len(numbers)} nodes of the input file",
             file=str(path),
         )
     if not commas:

@@ -44,6 +44,9 @@ PRODUCTS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 MOMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 """The moments of inertia, in the order of J."""
 
+MOST_ENTRIES = 100_000_000
+"""Entries of a matrix with its first derivatives: more do not fit anywhere."""
+
 CROSS = np.zeros((3, 3, 3))
 for _i, _j, _k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
     CROSS[_i, _j, _k], CROSS[_i, _k, _j] = 1.0, -1.0
@@ -119,7 +122,7 @@ class _Parser:
     def file(self) -> _SidFile:
         """Return what the file holds."""
         head = self.line()
-        counts = re.match(r"(\d+)\s+(\d+)", head)
+        counts = re.match(r"(\d{1,6})\s+(\d{1,6})\b", head)
         if counts is None or self.line() != "part":
             raise self.fail("this is no file of standard input data: numbers of nodes and modes come first, then part")
         if not self.line().startswith("new modal"):
@@ -162,7 +165,7 @@ class _Parser:
         entries: list[tuple[str, list[int], float]] = []
         for text in self.block(name):
             key, equals, value = (part.strip() for part in text.partition("="))
-            place = re.fullmatch(r"(m0|m1|mn)\s*\(([\d\s,]+)\)", key)
+            place = re.fullmatch(r"(m0|m1|mn)\s*\(([\d\s,]{1,60})\)", key)
             if place is not None:
                 entries.append((place[1], [int(each) - 1 for each in place[2].split(",")], self._number(value)))
             elif equals and key in ("order", "nrow", "ncol", "nq", "nqn", "structure"):
@@ -172,6 +175,8 @@ class _Parser:
         missing = {"order", "nrow", "ncol", "structure"} - set(sizes)
         if missing:
             raise self.fail(f"{name}: {', '.join(sorted(missing))} is missing")
+        if min(sizes["nrow"], sizes["ncol"]) < 0 or sizes["nrow"] * sizes["ncol"] * max(n, 1) > MOST_ENTRIES:
+            raise self.fail(f"{name}: nobody writes {sizes['nrow']:g} rows and {sizes['ncol']:g} columns")
         m0 = np.zeros((sizes["nrow"], sizes["ncol"]))
         if sizes["structure"] == 4:
             m0 = np.eye(*m0.shape)

@@ -91,7 +91,7 @@ def _mesh(given: object) -> SkfemObject:
     if isinstance(given, str | Path):
         try:
             return skfem.Mesh.load(str(given))
-        except Exception as error:  # the readers of mesh files raise whatever they meet
+        except (Exception, SystemExit) as error:  # the readers of mesh files raise whatever they meet, and exit
             raise ModelError(f"solid: the mesh file {given} cannot be read: {error}") from None
     if not isinstance(given, Mapping):
         if not hasattr(given, "refdom") or getattr(given, "p", np.zeros(0)).shape[0] != 3:

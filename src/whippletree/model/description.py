@@ -84,7 +84,7 @@ class JointUse:
     """A joint between two bodies, with the placement of its joint frame on each.
 
     At zero coordinates the two joint frames coincide. If the joint is prescribed, its acceleration is given
-    and its driving force comes out.
+    and its driving force comes out. `armature` holds the inertias of its own rates, one for each freedom, or nothing.
 
     >>> from whippletree.elements.joints import Revolute
     >>> JointUse("A", Revolute(), "ground", "arm", Placement(), Placement(), False).child
@@ -98,6 +98,7 @@ class JointUse:
     on_parent: Placement
     on_child: Placement
     prescribed: bool
+    armature: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -428,6 +429,7 @@ class Description:
                 yield from body.kind.entries()
         for use in self.joints:
             yield from use.joint.constants()
+            yield from use.armature
             yield from use.on_parent.entries()
             yield from use.on_child.entries()
         for closed in self.closures:
@@ -469,7 +471,7 @@ class Description:
         return (
             self.name,
             tuple(_body_outline(body) for body in self.bodies),
-            tuple((use.name, type(use.joint), use.parent, use.child, use.prescribed) for use in self.joints),
+            tuple(_use_outline(use) for use in self.joints),
             tuple(_closure_outline(use) for use in self.closures),
             tuple((frame.name, frame.body) for frame in self.frames),
             tuple(parameter.name for parameter in self.parameters),
@@ -588,12 +590,17 @@ def _restored_body(body: serialization.BodyOutline, numbers: Iterator[Scalar]) -
     return Body(name, properties, None if kind is None else kind.of(text, serialization.take(numbers, count)))
 
 
+def _use_outline(use: JointUse) -> serialization.UseOutline:
+    return use.name, type(use.joint), use.parent, use.child, use.prescribed, len(use.armature)
+
+
 def _restored_use(use: serialization.UseOutline, numbers: Iterator[Scalar]) -> JointUse:
-    name, joint_type, parent, child, prescribed = use
+    name, joint_type, parent, child, prescribed, count = use
     joint = joint_type(*serialization.take(numbers, len(fields(joint_type))))  # type: ignore[arg-type]
+    armature = tuple(serialization.take(numbers, count))
     on_parent = Placement.of_entries(serialization.take(numbers, 12))
     on_child = Placement.of_entries(serialization.take(numbers, 12))
-    return JointUse(name, joint, parent, child, on_parent, on_child, prescribed)
+    return JointUse(name, joint, parent, child, on_parent, on_child, prescribed, armature)
 
 
 def _closure_outline(use: ClosureUse) -> serialization.ClosureOutline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,8 @@ from whippletree.spatial.orientation import AxisLike
 from whippletree.spatial.scalars import (
     Scalar,
     VectorLike,
+    read_column,
+    scalar,
     shown,
 )
 
@@ -83,6 +86,7 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn about an axis; the coordinate is the angle.
 
@@ -92,13 +96,17 @@ class JointCalls(Registry):
         the axis: 4 x 4 matrices or `Placement`s. `pose` alone is the pose of the child's frame in the parent's at
         zero coordinates. If `prescribed`, the acceleration is given and the driving force comes out.
 
+        `armature` is the inertia of the joint's own rate, such as that of a motor's rotor times the square of its gear
+        ratio, in kg m^2 or kg: one number, or one for each freedom. Its kinetic energy is a q'^2 / 2, and it does
+        nothing else: it has no weight, no momentum, and turns no body.
+
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")
         >>> m.revolute("A", m.ground, m.body("crank"), axis="y").name
         'A'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Revolute(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, Revolute(), parent, child, frames, prescribed=prescribed, armature=armature)
 
     def prismatic(
         self,
@@ -113,6 +121,7 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child slide along an axis; the coordinate is the displacement. Arguments as for `revolute`.
 
@@ -122,7 +131,7 @@ class JointCalls(Registry):
         'slide'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Prismatic(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, Prismatic(), parent, child, frames, prescribed=prescribed, armature=armature)
 
     def cylindrical(
         self,
@@ -137,6 +146,7 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn about an axis and slide along it: an angle and a displacement.
 
@@ -148,7 +158,7 @@ class JointCalls(Registry):
         'sleeve'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Cylindrical(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, Cylindrical(), parent, child, frames, prescribed=prescribed, armature=armature)
 
     def screw(
         self,
@@ -164,6 +174,7 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn about an axis and advance by `lead` metres per turn.
 
@@ -176,7 +187,7 @@ class JointCalls(Registry):
         'spindle'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Screw(lead), parent, child, frames, prescribed=prescribed)
+        return self._join(name, Screw(lead), parent, child, frames, prescribed=prescribed, armature=armature)
 
     def planar(
         self,
@@ -191,6 +202,7 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child move in the plane normal to `axis`: an angle and two displacements.
 
@@ -204,7 +216,7 @@ class JointCalls(Registry):
         'table'
         """
         frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Planar(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, Planar(), parent, child, frames, prescribed=prescribed, armature=armature)
 
     def universal(
         self,
@@ -219,6 +231,7 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn about an axis of the parent, then about an axis of its own: two angles.
 
@@ -232,7 +245,7 @@ class JointCalls(Registry):
         'cardan'
         """
         frames = UniversalSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Universal(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, Universal(), parent, child, frames, prescribed=prescribed, armature=armature)
 
     def spherical(
         self,
@@ -246,6 +259,7 @@ class JointCalls(Registry):
         pose_child: PoseLike | None = None,
         coordinates: str = "quaternion",
         prescribed: bool = False,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child turn every way about a point: a unit quaternion. Other arguments as for `fixed`.
 
@@ -263,7 +277,7 @@ class JointCalls(Registry):
         with called("joint", name):
             kind = _of_coordinates(coordinates, Spherical)
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, kind(), parent, child, frames, prescribed=prescribed, armature=armature)
 
     def free(
         self,
@@ -277,6 +291,7 @@ class JointCalls(Registry):
         pose_child: PoseLike | None = None,
         coordinates: str = "quaternion",
         prescribed: bool = False,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child move every way: a unit quaternion and a position. Other arguments as for `fixed`.
 
@@ -291,7 +306,7 @@ class JointCalls(Registry):
         with called("joint", name):
             kind = _of_coordinates(coordinates, Free)
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, kind(), parent, child, frames, prescribed=prescribed, armature=armature)
 
     def joint(
         self,
@@ -307,6 +322,7 @@ class JointCalls(Registry):
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Let the child move as a joint of any type says, also of one that is not part of the package.
 
@@ -322,7 +338,7 @@ class JointCalls(Registry):
             if not isinstance(joint, Joint) or joint.n_axes not in FRAMES:
                 raise ModelError(f"joint must be an instance of a type of joint, got {shown(joint)}")
         frames = FRAMES[joint.n_axes](at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, joint, parent, child, frames, prescribed=prescribed)
+        return self._join(name, joint, parent, child, frames, prescribed=prescribed, armature=armature)
 
     def _join(
         self,
@@ -333,6 +349,7 @@ class JointCalls(Registry):
         frames: Sides,
         *,
         prescribed: bool,
+        armature: Scalar | Sequence[Scalar] = 0.0,
     ) -> JointHandle:
         """Add a joint of any type."""
         with called("joint", name):
@@ -343,8 +360,24 @@ class JointCalls(Registry):
             on_parent, on_child = frames.frames()
             self._check_points((on_parent, on_child))
             driven = _prescribed(prescribed, joint)
-            self._joints[text] = JointUse(text, joint, parent_name, child_name, on_parent, on_child, driven)
+            own = self._armature(armature, joint)
+            self._joints[text] = JointUse(text, joint, parent_name, child_name, on_parent, on_child, driven, own)
         return JointHandle(text, self._self)
+
+    def _armature(self, given: object, joint: Joint) -> tuple[Scalar, ...]:
+        """Return the inertias of a joint's own rates, one for each freedom; nothing if all of them are zero."""
+        if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim):
+            own = read_column(given, joint.nv, f"armature of a {joint.kind} joint")
+        else:
+            own = (scalar(given, "armature"),) * max(joint.nv, 1)
+        for value in self._parameters.values_of(own, "armature"):
+            if value < 0:
+                raise ModelError(f"armature must not be negative, got {value:g}")
+        if all(isinstance(each, float) and each == 0 for each in own):
+            return ()
+        if not joint.nv:
+            raise ModelError(f"a {joint.kind} joint has no armature: it does not move")
+        return own
 
 
 def _of_coordinates(given: object, usual: type[Joint]) -> type[Joint]:

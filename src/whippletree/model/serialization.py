@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 BodyOutline: TypeAlias = tuple[str, type[BodyKind] | None, str, int]  # name, kind, its text and count of numbers
-UseOutline: TypeAlias = tuple[str, type[Joint], str, str, bool]
+UseOutline: TypeAlias = tuple[str, type[Joint], str, str, bool, int]  # the last: how many numbers of armature
 ClosureOutline: TypeAlias = tuple[
     str, type[DeclaredClosure], str, int, tuple[str, ...], tuple[tuple[str, int], ...]
 ]  # name, type, its text and how many numbers it has; the sides' bodies, the coordinates

@@ -23,6 +23,7 @@ from whippletree.formulations.natural.natural_equations import (
     NaturalMotion,
     natural_forces,
     natural_joints,
+    refuse_armature,
     refuse_own_coordinates,
 )
 from whippletree.formulations.natural.natural_model import NaturalElement, NaturalModel, make_natural_model
@@ -101,6 +102,7 @@ class NaturalCoordinates:
         """The natural model: elements, bodies, conditions."""
         walk, tree = self.walk, self.equations.node_tree()
         refuse_own_coordinates(walk)
+        refuse_armature(walk)
         names = [_body_name(tree.where, k) for k in range(len(walk.nodes))]
         joints = [constants.use.name for constants in tree.node_constants]
         described = self.system.description

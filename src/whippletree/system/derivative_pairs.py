@@ -47,6 +47,7 @@ from whippletree.programs.loop_program import (
     StepFunction,
 )
 from whippletree.spatial import RigidInertia, twist_cross
+from whippletree.spatial.scalars import Scalar
 from whippletree.system import derivative_equations
 from whippletree.system.derivative_columns import derivative_columns
 
@@ -98,11 +99,12 @@ class _WorkShares:
 
 _OF_FREEDOMS = {
     "S": 6, "D": 3, "begun": 6, "E": 6, "G": 6, "on_rate": 3, "on_motion": 6, "for_q": 6, "for_v": 6, "effort": 1,
-    "right": 1, "R": 9, "x": 3, "V": 6, "A": 6, "body": 10, "compound": 28, "force": 6, "gained": 6,
+    "right": 1, "armature": 1, "R": 9, "x": 3, "V": 6, "A": 6, "body": 10, "compound": 28, "force": 6, "gained": 6,
 }  # fmt: skip
 """Numbers of each kind. `effort` is what acts, `right` what is left of it for accelerations, and then these; `begun` is
-E at accelerations of zero; `compound` is a node with all beyond it, its force being that of zero accelerations, and
-`force` what these add to it; `gained` is what they add to the acceleration of a node that ends with the freedom."""
+E at accelerations of zero; `armature` is there if a joint has some; `compound` is a node with all beyond it, its force
+being that of zero accelerations, and `force` what these add to it; `gained` is what they add to the acceleration of a
+node that ends with the freedom."""
 
 Keep = Callable[[ca.SX, Sequence[MemoryRef]], None]
 """Lets a straight line keep values at places."""
@@ -125,6 +127,8 @@ class _PairProgram:
         self.memory = _WorkShares()
         self.inertias: list[RigidInertia] = []
         for name, size in _OF_FREEDOMS.items():
+            if name == "armature" and not self._armed():
+                continue
             self.memory.kind(name, size, slots + 6 if name == "gained" else slots)
         self.mass = self.memory.room(self.unknowns.size)
         self.right = self.memory.room(self.nv * self.total)  # the right-hand sides
@@ -173,6 +177,8 @@ class _PairProgram:
             keep(value, self["effort"].at(i))
         for i in range(6):
             keep(ca.SX.zeros(6), self["gained"].at(self.ground + i))
+        for i, own_rate in self._armed().items():
+            keep(ca.SX(own_rate), self["armature"].at(i))
         self._keep_moved(driven, keep)
         for (row, column), value in self._slopes(walk, x):
             place = self.memory.room(1)
@@ -301,11 +307,18 @@ class _PairProgram:
         """Return the loop over pairs that fills the mass matrix."""
         F, S = ca.SX.sym("F", 6), ca.SX.sym("S", 6)
         given = [(F, self["on_motion"].refs(1)), (S, self["S"].refs(2))]
-        step = _step(given, [(ca.dot(F, S), [MemoryRef("work", self.mass, 3)])])
-        table = []
+        entry = [MemoryRef("work", self.mass, 3)]
+        steps, armed, table = [_step(given, [(ca.dot(F, S), entry)])], self._armed(), []
+        if armed:
+            own = ca.SX.sym("own")
+            steps.append(_step([*given, (own, self["armature"].refs(1))], [(ca.dot(F, S) + own, entry)]))
         for k, (i, _, _, begin) in enumerate(self.unknowns.rows):
-            table += [(0, i, place, begin + depth) for place, depth in self._way(k)]
-        return ItemLoop((step,), tuple(table), (2, 3))
+            table += [(int(i == place and i in armed), i, place, begin + depth) for place, depth in self._way(k)]
+        return ItemLoop(tuple(steps), tuple(table), (2, 3))
+
+    def _armed(self) -> dict[int, Scalar]:
+        """Return the inertias of joints' own rates, by freedom."""
+        return {one.v.start + i: own for one in self.nodes for i, own in enumerate(one.armature)}
 
     def _way(self, k: int) -> list[tuple[int, int]]:
         """Return the freedoms from the highest above an unknown to itself, with their depths."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from whippletree.errors import StateError
+from whippletree.errors import StateError, TopologyError
 from whippletree.model.description import GROUND, Description
-from whippletree.model.names import listed
+from whippletree.model.names import listed, quoted
 from whippletree.spatial.scalars import shown
 from whippletree.topology import Plan, make_plan
 
@@ -18,7 +18,8 @@ def plan_of(description: Description, cut: object = None) -> Plan:
     names = [use.name for use in description.joints]
     on = description.body_of
     edges = [
-        JointEdge(u.name, on(u.parent), on(u.child), u.joint.nq, u.joint.nv, u.prescribed) for u in description.joints
+        JointEdge(u.name, on(u.parent), on(u.child), u.joint.nq, u.joint.nv, u.prescribed or bool(u.armature))
+        for u in description.joints
     ]
     own = {body.name: body.kind.n_own for body in description.bodies if body.kind is not None}
     closures = [
@@ -36,7 +37,20 @@ def plan_of(description: Description, cut: object = None) -> Plan:
     if cuts is None:
         raise StateError(f"cut= must list the joints to be cut, not {shown(cut)}")
     insisted = [joint if isinstance(joint, str) else str(getattr(joint, "name", shown(joint))) for joint in cuts]
-    return make_plan([body.name for body in description.bodies], edges, closures=closures, cut=insisted, own=own)
+    plan = make_plan([body.name for body in description.bodies], edges, closures=closures, cut=insisted, own=own)
+    _refuse_armature(description, plan)
+    return plan
+
+
+def _refuse_armature(description: Description, plan: Plan) -> None:
+    """Refuse armature of joints that are cut: their rates are none of the tree's."""
+    for cut in plan.cuts:
+        use = description.joints[cut.joint]
+        if use.armature:
+            raise TopologyError(
+                f"joint {quoted(use.name)} has armature and closes a loop; in every loop some joint must have none, at "
+                "which it can be cut: take the armature of one joint away, or that joint out of cut="
+            )
 
 
 class JointEdge(NamedTuple):
@@ -47,7 +61,7 @@ class JointEdge(NamedTuple):
     child: str
     nq: int
     nv: int
-    prescribed: bool
+    prescribed: bool  # or with armature: it is cut only if nothing else can be
 
 
 class ClosureEdge(NamedTuple):

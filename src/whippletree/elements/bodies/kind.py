@@ -52,6 +52,11 @@ class OwnInertia(NamedTuple):
     coupling: ca.SX
     own: ca.SX
 
+    @staticmethod
+    def of_rates(armature: ca.SX) -> OwnInertia:
+        """Return the inertia of a joint's own rates, each by itself."""
+        return OwnInertia(RigidInertia.zero(), ca.SX(6, armature.shape[0]), ca.diag(armature))
+
 
 class OwnVelocityForces(NamedTuple):
     """What (2) has beside the terms with accelerations and beside M_rr's own gyroscopic force."""

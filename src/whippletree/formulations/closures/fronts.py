@@ -92,7 +92,7 @@ class EliminatedVariables(NamedTuple):
 
 
 def own_front(node: Node, speeds: Sequence[FrontVariable], effort: ca.SX) -> Front:
-    """Return what a body with own coordinates asks of their speeds: coupling, own inertia, and own efforts."""
+    """Return what own inertia asks of the speeds that have it: coupling, own inertia, and own efforts."""
     own = node.own_inertia()
     assert own is not None
     return Front(tuple(speeds), None, own.coupling, ca.SX.zeros(6), own.own, effort)

@@ -113,6 +113,7 @@ def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
     rates = _rates(walk, closure_set, moving)
     joints: list[tuple[slice, BodyRows]] = []
     constraints: list[BodyRows] = []
+    armed: dict[int, ca.SX] = {}
     forces = [_force(walk, node, motion) for node, motion in zip(walk.nodes, motions, strict=True)]
     for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
         if node.shared:
@@ -127,14 +128,27 @@ def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
                 constraints.append(BodyRows(rate.node_forces, rate.bias - node.acceleration))
             else:
                 _push(forces, rate, node.tau)
+                armed.update(_with_rates(constraints, rate, where, node.armature))
     for k, cut in enumerate(closure_set.attachments.cuts):
         if cut.joint.nv:
             joints.append((cut.v, rates[f"cut {k}"]))
             # efforts at cut joints are in the nodes' loads already
+            if not cut.use.prescribed and cut.use.armature:
+                armed.update(_with_rates(constraints, rates[f"cut {k}"], cut.v, ca.SX(ca.vertcat(*cut.use.armature))))
     first = sum(row.bias.shape[0] for row in constraints)
     for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
         constraints.append(_closure(closure_set, moving, attachment, keep, rates))
-    return _assembled(walk, motions, constraints, forces, joints, first)
+    free = dict.fromkeys(armed, ca.SX(0))
+    return _assembled(walk, motions, constraints, forces, joints, first, free, armed)
+
+
+def _with_rates(constraints: list[BodyRows], rate: BodyRows, where: slice, armature: ca.SX | None) -> dict[int, ca.SX]:
+    """Make the accelerations of a joint with armature unknowns of their own: a row each, whose effort is a q''."""
+    if armature is None:
+        return {}
+    units = {i: -ca.SX([float(i == j) for j in _places(where)]) for i in _places(where)}
+    constraints.append(BodyRows(rate.node_forces, rate.bias, units))
+    return dict(zip(_places(where), ca.vertsplit(armature), strict=True))
 
 
 def cut_rows(walk: Unrolled, closure_set: ClosureSet) -> list[BodyRows]:
@@ -176,9 +190,15 @@ def _assembled(
     joints: list[tuple[slice, BodyRows]],
     first: int,
     free: Mapping[int, ca.SX] = MappingProxyType({}),
+    armed: Mapping[int, ca.SX] = MappingProxyType({}),
 ) -> Bodies:
-    """Return the equations; `free` are efforts of freedoms that have accelerations of their own among the unknowns."""
+    """Return the equations; `free` are efforts of freedoms that have accelerations of their own among the unknowns.
+
+    `armed` are the inertias of those among them that have some of their own.
+    """
     rows: dict[Key, dict[Key, ca.SX]] = {("effort", 0, i): {} for i in free}
+    for i, inertia in armed.items():
+        rows["effort", 0, i]["own", 0, i] = inertia
     right: dict[Key, ca.SX] = {("effort", 0, i): tau for i, tau in free.items()}
     for k, node in enumerate(walk.nodes):
         M = node.inertia.articulated().matrix()
@@ -394,7 +414,7 @@ def _tree_joint(walk: Unrolled, motions: Sequence[AngularState], k: int) -> _Tre
         given = -a - H @ node.acceleration if node.prescribed else -a
         return _TreeJoint(of(eye, given), list(range(6)), None, False)
     held = held_axes(H)
-    if held is not None:
+    if held is not None and node.armature is None:
         return _TreeJoint(of(eye[:, held], -a), held, of(H, -a), False)
     own = {i: -H[:, n] for n, i in enumerate(_places(walk.v_slices[k]))}
     return _TreeJoint(of(eye, -a, own), list(range(6)), None, True)
@@ -406,17 +426,19 @@ def _tree(walk: Unrolled) -> tuple[Bodies, list[tuple[Key, Key]], dict[tuple[Key
     motions = [AngularState(kept.V[0:3], kept.R) for kept in moving.records]
     forces = [_force(walk, node, motion) for node, motion in zip(walk.nodes, motions, strict=True)]
     joints = [_tree_joint(walk, motions, k) for k in range(len(walk.nodes))]
-    rates, free = [], {}
+    rates, free, armed = [], {}, {}
     for node, where, joint in zip(walk.nodes, walk.v_slices, joints, strict=True):
         if joint.rate is not None:
             rates.append((where, joint.rate))
             _push(forces, joint.rate, node.tau)
         elif joint.unknown:
             free.update({i: node.tau[n] for n, i in enumerate(_places(where))})
+            if node.armature is not None:
+                armed.update(dict(zip(_places(where), ca.vertsplit(node.armature), strict=True)))
     rows = [joint.rows for joint in joints]
     first = sum(one.bias.shape[0] for one in rows)
     pivots, least = _tree_pivots(walk, joints)
-    return _assembled(walk, motions, rows, forces, rates, first, free), pivots, least
+    return _assembled(walk, motions, rows, forces, rates, first, free, armed), pivots, least
 
 
 def _tree_pivots(

@@ -196,7 +196,7 @@ def _inward(reduction: _Reduction, forces: Sequence[composite.BodyForce]) -> lis
         fronts, loops = _close(reduction, k, arriving[k], on_node=True)
         p, where = walk.parents[k], walk.v_slices[k]
         speeds = [("speed", i) for i in range(where.start, where.stop)]
-        inside = [own_front(node, speeds, forces[k].own)] if node.body is not None else []
+        inside = [own_front(node, speeds, forces[k].own)] if node.own_inertia() is not None else []
         merged_front = merged([body_front(node, forces[k].f), *inside, *fronts])
         own = [("speed", i) for i in range(walk.homes[k].start, walk.homes[k].stop)] if k in walk.homes else []
         front, joint, pivots = eliminate_joint(

@@ -38,7 +38,15 @@ from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import Carried
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled, Walk
-from whippletree.formulations.recursions.ground_axes import REFERENCES, GroundBody, Reference, bodies, to_ground, to_own
+from whippletree.formulations.recursions.ground_axes import (
+    REFERENCES,
+    GroundBody,
+    Reference,
+    armature_of,
+    bodies,
+    to_ground,
+    to_own,
+)
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import ArticulatedInertia, Rotation, Translation
 from whippletree.spatial.scalars import shown
@@ -134,6 +142,8 @@ def eliminate(node: Node, children: Reduced, body: GroundBody) -> tuple[Reduced,
     else:
         MH = M.times(H)
         M21, M22 = shift.force(MH), H.T @ MH
+        if node.armature is not None:
+            M22 = M22 + armature_of(node, body.A)
         Q2 = H.T @ left + to_ground(node, body.A, node.tau)
         if children.R.numel():
             U = children.U
@@ -192,6 +202,8 @@ def _accelerated(
     if own.numel() and not node.shared:
         f = f + joint.U @ own
     needed = body.B2.T @ f if node.prescribed else node.tau
+    if node.prescribed and node.armature is not None:
+        needed = needed + node.armature * acceleration
     local = Rotation(body.A.T).force(Translation(body.field.rho).force(f))
     told = ca.SX.zeros(acceleration.shape[0]) if node.on_frame else to_own(node, body.A, acceleration)
     return Carried(Y, own), JointSolution(told, local, needed)

@@ -50,7 +50,15 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.composite_body import JointEquations
-from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, by_threes, is_level, level_map
+from whippletree.formulations.recursions.ground_axes import (
+    GroundBody,
+    armature_of,
+    bodies,
+    by_threes,
+    is_level,
+    level_map,
+    to_ground,
+)
 from whippletree.spatial import Translation, mirror, skew, stack
 from whippletree.symbolic.sparse_factors import add_to
 from whippletree.topology import Tree
@@ -98,6 +106,7 @@ def natural_equations(walk: Unrolled) -> JointEquations:
     record_stage("position", [(b.A, b.r) for b in records])
     record_stage("velocity", [(b.axes, b.w) for b in records])
     mass, force = transformed(walk, seen, S)
+    _add_armature(walk, seen, mass, force)
     level = {k: seen.at(k).A for k, node in enumerate(walk.nodes) if is_level(node)}
     return replace(composite.of_matrix(_leveled(walk, level), mass, force), axes=_axes(walk, level))
 
@@ -123,6 +132,7 @@ def equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
         _assemble(walk, mass, row, {i: body.M.times(block) for i, block in row.items()})
         for i, block in row.items():
             force[walk.v_slices[i]] = ca.mac(block.T, lacking, force[walk.v_slices[i]])
+    _add_armature(walk, seen, mass, force)
     level = {k: seen.at(k).A for k, node in enumerate(walk.nodes) if is_level(node)}
     for k in level.keys() & own:
         _turn(mass, force, walk.v_slices[k], level.pop(k))
@@ -253,6 +263,15 @@ def _assemble_own(walk: Unrolled, mass: ca.SX, force: ca.SX, row: Blocks, k: int
             mass[at, a] = mass[a, at].T
     mass[at, at] = mirror(mass[at, at] + own.E)
     force[at] = force[at] + own.C.T @ S + own.E @ walk.nodes[k].acceleration + own.e
+
+
+def _add_armature(walk: Unrolled, seen: Kept[GroundBody], mass: ca.SX, force: ca.SX) -> None:
+    """Add the inertias of joints' own rates, and the efforts that these need."""
+    for k, (node, at) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
+        if node.armature is not None:
+            own = armature_of(node, seen.at(k).A)
+            mass[at, at] = mirror(mass[at, at] + own)
+            force[at] = force[at] + own @ to_ground(node, seen.at(k).A, node.acceleration)
 
 
 def _leveled(walk: Unrolled, level: Mapping[int, ca.SX]) -> Unrolled:

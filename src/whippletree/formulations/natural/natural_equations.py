@@ -52,6 +52,7 @@ __all__ = [
     "natural_equations",
     "natural_forces",
     "natural_joints",
+    "refuse_armature",
     "refuse_own_coordinates",
     "walk_model",
 ]
@@ -80,6 +81,14 @@ def refuse_own_coordinates(walk: Unrolled) -> None:
     """Refuse bodies that are not rigid."""
     if any(node.shared or node.body is not None for node in walk.nodes):
         raise StateError("natural coordinates are for rigid bodies: a body here has coordinates of its own")
+
+
+def refuse_armature(walk: Unrolled) -> None:
+    """Refuse joints whose own rates have inertia."""
+    if any(node.armature is not None for node in walk.nodes):
+        raise StateError(
+            "natural coordinates have no rates of joints, and a joint here has armature: choose another formulation"
+        )
 
 
 def walk_model(walk: Unrolled, closure_set: ClosureSet | None = None, opening: Opening | None = None) -> NaturalModel:
@@ -173,6 +182,7 @@ def natural_forces(walk: Unrolled, model: NaturalModel) -> ca.SX:
 
 def natural_equations(walk: Unrolled, closure_set: ClosureSet | None) -> NaturalEquations:
     """Return the equations on a walk, whose nodes have their loads and efforts."""
+    refuse_armature(walk)
     model = walk_model(walk, closure_set)
     motion = NaturalMotion.of(walk, model)
     made = _Assembly(walk, model, motion)

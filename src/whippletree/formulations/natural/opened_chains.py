@@ -36,6 +36,7 @@ from whippletree.formulations.natural.natural_equations import (
     closing_equations,
     element_forces,
     natural_joints,
+    refuse_armature,
     walk_model,
 )
 from whippletree.formulations.natural.natural_model import GROUND, NaturalModel
@@ -125,6 +126,7 @@ def chain_opening(walk: Unrolled, closure_set: ClosureSet) -> Opening:
 def opened_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[Row], int, int]:
     """Return the rows Phi2 R, how many z there are, and how many of them are unknown: what numbers choose from."""
     opening = chain_opening(walk, closure_set)
+    refuse_armature(walk)
     model = walk_model(walk, closure_set, opening)
     chains = OpenChains(walk, closure_set, model, opening)
     closing = closing_equations(walk, closure_set, model, chains.motion, opening)
@@ -136,6 +138,7 @@ def opened_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[Row], int
 def opened_equations(walk: Unrolled, closure_set: ClosureSet) -> OpenedEquations:
     """Return the equations of the open chains and the conditions that close them (8.114)."""
     opening = chain_opening(walk, closure_set)
+    refuse_armature(walk)
     model = walk_model(walk, closure_set, opening)
     chains = OpenChains(walk, closure_set, model, opening)
     motion = chains.motion

@@ -73,11 +73,13 @@ def set_hinge_scales(nodes: Sequence[NodeConstants], *, closed: bool) -> None:
         constants.watched = constants.home is not None
         if constants.joint.nv and not constants.shared and not constants.use.prescribed:
             H = _joint_map(constants.joint, known)
-            enough = _enough(constants.inertia, H, LEAST_IN_LOOPS, near[k], m[k])
+            own_rates = constants.armature or (0.0,) * constants.joint.nv
+            enough = _enough(constants.inertia, own_rates, H, LEAST_IN_LOOPS, near[k], m[k])
             share = LEAST_IN_LOOPS if closed and not enough else LEAST_IN_TREES
-            constants.stretched_inertia = [_scale(h, J[k], m[k]) for h in H.at_zero.T]
+            columns = zip(H.at_zero.T, own_rates, strict=True)
+            constants.stretched_inertia = [_scale(h, J[k], m[k]) + own for h, own in columns]
             constants.least_inertia = [share * scale for scale in constants.stretched_inertia]
-            constants.watched = constants.watched or not _enough(constants.inertia, H, share, J[k], m[k])
+            constants.watched = constants.watched or not _enough(constants.inertia, own_rates, H, share, J[k], m[k])
         if constants.parent >= 0:
             p = constants.parent
             arm = _root(sum(x * x for x in constants.placement.point)) * _root(m[k])
@@ -98,7 +100,9 @@ def _set_reference_points(
         constants.new_reference = constants.parent < 0 or constants.home is not None
         if free and not constants.new_reference:
             H, far = _joint_map(constants.joint, known), J[k] + m[k] * R * R
-            constants.new_reference = math.isinf(R) or not _enough(constants.inertia, H, LEAST_FROM_AFAR, far, m[k])
+            none = (0.0,) * constants.joint.nv
+            enough = _enough(constants.inertia, none, H, LEAST_FROM_AFAR, far, m[k])
+            constants.new_reference = math.isinf(R) or not enough
         distance.append(0.0 if constants.new_reference else R)
 
 
@@ -167,26 +171,30 @@ def _scale(h: Any, J: Scalar, m: Scalar) -> Scalar:
     return float(h[:3] @ h[:3]) * J + float(h[3:] @ h[3:]) * m
 
 
-def _enough(inertia: Sequence[Scalar], joint: _JointMap, share: float, J: Scalar, m: Scalar) -> bool:
-    """Tell whether a body by itself gives its joint more than the least inertia, in every direction.
+def _enough(
+    inertia: Sequence[Scalar], armature: Sequence[Scalar], joint: _JointMap, share: float, J: Scalar, m: Scalar
+) -> bool:
+    """Tell whether a body by itself, and the armature, give its joint more than the least inertia in every direction.
 
     For columns that turn in the body, that is so if it does in all directions in which they may be.
     """
-    if not (joint.fixed or joint.turning) or not all(isinstance(x, float | int) for x in (*inertia, J, m)):
+    if not (joint.fixed or joint.turning) or not all(isinstance(x, float | int) for x in (*inertia, *armature, J, m)):
         return False
     H = joint.at_zero
     if joint.fixed and H.shape[1] == 1:
-        own = _inertia_along([float(x) for x in inertia], *H[:, 0].tolist())
-        return own > share * float(_scale(H[:, 0], J, m)) > 0
+        rate = float(armature[0])
+        own = _inertia_along([float(x) for x in inertia], *H[:, 0].tolist()) + rate
+        return own > share * (float(_scale(H[:, 0], J, m)) + rate) > 0
     scale = share * np.array([J] * 3 + [m] * 3, dtype=float)
-    least = np.einsum("ij,i,ij->j", H, scale, H)
+    rates = np.array(armature, dtype=float)
+    least = np.einsum("ij,i,ij->j", H, scale, H) + share * rates
     if not (least > 0).all():
         return False
     mass, x, y, z, xx, xy, yy, xz, yz, zz = (float(value) for value in inertia)
     h = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     M = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h], [h.T, mass * np.eye(3)]])
     if joint.fixed:
-        return _smallest(H.T @ M @ H, least) > 1.0
+        return _smallest(H.T @ M @ H + np.diag(rates), least) > 1.0
     moved = np.flatnonzero(np.repeat([H[:3].any(), H[3:].any()], 3))
     anywhere = _smallest(M[np.ix_(moved, moved)], scale[moved])
     return anywhere * _smallest((H.T * scale) @ H, least) > 1.0

@@ -16,8 +16,9 @@ have inertia in the directions of its own rates too,
 
     f = M alpha + C v' + b,          tau = H^T f + C^T alpha + E v' + e                                  (2)
 
-with the coupling C (6, nv), the own inertia E (nv, nv) and own velocity forces e; for all other nodes they are nothing.
-What nodes that share a freedom bring to it adds up.
+with the coupling C (6, nv), the own inertia E (nv, nv) and own velocity forces e. The armature of a joint is such an
+own inertia, too: E is diagonal and constant, C and e are zero. For all other nodes they are nothing. What nodes that
+share a freedom bring to it adds up.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ class Node:
     least_inertia: ca.SX | None = None  # hinge inertias (nv) below which nothing but rounding is left
     watched: bool = False  # they may come to that
     new_reference: bool = False  # a reference point in the ground is chosen anew at this joint
+    armature: ca.SX | None = None  # inertia (nv) of the joint's own rates, if it has any
     combinations: ca.SX = NO_COMBINATIONS  # B, if xi'' with eta'' = B xi'' is eliminated for own coordinates eta
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
@@ -102,9 +104,8 @@ class Node:
         """Return the node at the same place, without mass, motion, effort and loads."""
         n = self.v.shape[0]
         none = ca.SX.zeros(n)
-        return replace(
-            self, inertia=RigidInertia.zero(), v=none, tau=none, acceleration=none, loads=(), push=None, body=None
-        )
+        still = replace(self, v=none, tau=none, acceleration=none, loads=(), push=None)
+        return replace(still, inertia=RigidInertia.zero(), body=None, armature=None)
 
     def configuration(self) -> ca.SX:
         """Return what the sweeps need of the joint's coordinates."""
@@ -158,7 +159,7 @@ class Node:
     def own_inertia(self) -> OwnInertia | None:
         """Return the inertia in the directions of the node's own rates, if it has any (2)."""
         if self.body is None:
-            return None
+            return None if self.armature is None else OwnInertia.of_rates(self.armature)
         found = self._once("own inertia", self.body.inertia, self.q)
         record_step("inertia of the body", found)
         return found
@@ -175,6 +176,8 @@ class Node:
         own = self.own_inertia()
         if own is None:
             return ca.SX(0, 1)
+        if self.body is None:
+            return own.own @ self.acceleration
         forces = self.own_velocity_forces(motion.rate)
         return own.coupling.T @ alpha + own.own @ self.acceleration + forces.own
 
@@ -191,7 +194,7 @@ class Node:
         moment = plus(plus(product(inertia.J, alpha[0:3]), cross(inertia.h, alpha[3:6])), gyroscopic)
         f = minus(stack(moment, plus(times(inertia.m, alpha[3:6]), product(U, inertia.h))), self.load(motion))
         own = self.own_inertia()
-        if own is None:
+        if own is None or self.body is None:
             return f
         return f + own.coupling @ self.acceleration + self.own_velocity_forces(motion.rate).frame
 
@@ -245,12 +248,14 @@ class Node:
             least = self.least_pivots(children.D)
             return NodeTerms(P, z, children.U, children.D, children.eps, least=least, combinations=self.combinations)
         U, eps = P.times(H), self.tau - H.T @ z
-        D = H.T @ U
+        D = H.T @ U if self.armature is None else H.T @ U + ca.diag(self.armature)
+        armed = self.armature is not None
         if children.eps.numel():
             C = children.U
             D = ca.SX(ca.blockcat([[children.D, C.T @ H], [H.T @ C, D]]))
             U, eps = ca.horzcat(C, U), ca.vertcat(children.eps, eps)
-        return NodeTerms(P, z, U, D, eps, H, least=self.least_pivots(D), combinations=self.combinations)
+        least = self.least_pivots(D)
+        return NodeTerms(P, z, U, D, eps, H, least=least, combinations=self.combinations, armed=armed)
 
     def least_pivots(self, D: ca.SX) -> ca.SX | None:
         """Return the pivots of D, of own coordinates and then of the joint, below which nothing but rounding is left.
@@ -305,7 +310,9 @@ class Node:
         return self.acceleration if self.prescribed else y
 
     def _needed(self, H: ca.SX, f: ca.SX) -> ca.SX:
-        return H.T @ f if self.prescribed else self.tau
+        if not self.prescribed:
+            return self.tau
+        return H.T @ f if self.armature is None else H.T @ f + self.armature * self.acceleration
 
     def _recover_shared(self, alpha: ca.SX, y: ca.SX, hinge: HingeFactors) -> tuple[Carried, JointOutcome]:
         """Return the outcome of a node that shares its freedoms; the body's node says what these are."""

@@ -102,9 +102,10 @@ class NodeTerms(NamedTuple):
 
     `H` is the joint map if the last columns of U are P H*, so that what the hinge annihilates is known while tracing;
     `kept` is what the node wants to find again in its `HingeFactors`; `factors` are those of D, if they are there
-    already. `shared` says that the unknowns are eliminated at another node. `least` are the pivots of D (k) below which
-    nothing but rounding is left, if they may come to that. `combinations` are B, if the first unknowns are xi'' with
-    eta'' = B xi'' for the own coordinates eta of a body.
+    already. `armed` says that the joint has armature, so that the hinge annihilates nothing. `shared` says that the
+    unknowns are eliminated at another node. `least` are the pivots of D (k) below which nothing but rounding is left,
+    if they may come to that. `combinations` are B, if the first unknowns are xi'' with eta'' = B xi'' for the own
+    coordinates eta of a body.
     """
 
     P: ArticulatedInertia
@@ -118,6 +119,11 @@ class NodeTerms(NamedTuple):
     shared: bool = False
     least: ca.SX | None = None
     combinations: ca.SX = NO_COMBINATIONS
+    armed: bool = False
+
+    def known_rows(self) -> list[int]:
+        """Return the rows of P+ that the hinge annihilates, as far as they are known while tracing."""
+        return [] if self.H is None or self.armed else unit_rows(self.H)
 
     def factored(self) -> Factors:
         """Return the factors of D."""

@@ -72,16 +72,22 @@ class NodeConstants:
         return self.shared and self.body is None
 
     @made_once
-    def expressions(self) -> tuple[ca.SX, ca.SX, RigidInertia, ca.SX | None]:
-        """Rotation and point of the placement, inertia and least inertia, as what is traced."""
+    def expressions(self) -> tuple[ca.SX, ca.SX, RigidInertia, ca.SX | None, ca.SX | None]:
+        """Rotation and point of the placement, inertia, least inertia and armature, as what is traced."""
         least = column(self.least_inertia) if self.least_inertia else None
         rotation = ca.SX(ca.DM(self.placement.rotation))
-        return rotation, column(self.placement.point), rigid_inertia(self.inertia), least
+        armature = column(self.armature) if self.armature else None
+        return rotation, column(self.placement.point), rigid_inertia(self.inertia), least, armature
+
+    @property
+    def armature(self) -> tuple[Scalar, ...]:
+        """The inertias of the joint's own rates; nothing for most joints."""
+        return self.use.armature
 
     @property
     def open(self) -> bool:
         """Whether parameters decide what inertia the joint meets."""
-        return any(isinstance(x, ca.SX) for x in (*self.inertia, *self.least_inertia))
+        return any(isinstance(x, ca.SX) for x in (*self.inertia, *self.armature, *self.least_inertia))
 
     @property
     def reverse(self) -> bool:
@@ -182,7 +188,7 @@ def rigid_inertia(values: Sequence[Scalar]) -> RigidInertia:
 
 def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad, ...]) -> Node:
     q = symbols.q[constants.q, :]
-    rotation, point, inertia, least = constants.expressions
+    rotation, point, inertia, least, armature = constants.expressions
     if constants.body is not None:
         inertia = inertia + constants.body.inertia(q).rigid
     return Node(
@@ -203,6 +209,7 @@ def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad
         least_inertia=least,
         watched=constants.watched,
         new_reference=constants.new_reference,
+        armature=armature,
         combinations=constants.combinations,
     )
 

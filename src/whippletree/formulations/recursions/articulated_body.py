@@ -53,7 +53,6 @@ from whippletree.formulations.nodes.node_interface import (
     Carried,
     HingeFactors,
     NodeTerms,
-    unit_rows,
 )
 from whippletree.formulations.nodes.operation_stages import record_stage, record_step
 from whippletree.formulations.nodes.sweeps import Walk
@@ -147,9 +146,9 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
     factors = terms.factored()
     record_step("D = L d L*", [terms.D, factors.reciprocals, factors.L])
     W, S, e, nu = _halfway(factors, terms)
-    P_plus = inertia_beyond(P, W, S, terms.H)
+    P_plus = inertia_beyond(P, W, S, terms)
     record_step("W = L^-1 U*, P+ = P - W* d^-1 W", [W, S, P_plus])
-    K = _known_gain(U.shape[1], terms.H)
+    K = _known_gain(U.shape[1], terms)
     z_plus = z + P_plus.times(a) + S.T @ e + K.T @ terms.eps
     record_step("eps, z+", [nu, z_plus])
     pivot = _smallest_pivot(factors, terms)
@@ -167,7 +166,7 @@ def _halfway(factors: Factors, terms: NodeTerms) -> tuple[ca.SX, ca.SX, ca.SX, c
     Columns of S that belong to known rows of the gain are zero.
     """
     U, eps, L = terms.U, terms.eps, factors.L
-    known = unit_rows(terms.H) if terms.H is not None else []
+    known = terms.known_rows()
     if L is None:
         S = factors.solve(U.T)
         S[:, known] = 0
@@ -212,21 +211,21 @@ def find_acceleration(node: ArticulatedNode, parent: Carried, place: Any, hinge:
     return node.recover(alpha, y, place, hinge)
 
 
-def inertia_beyond(P: ArticulatedInertia, W: ca.SX, S: ca.SX, H: ca.SX | None) -> ArticulatedInertia:
+def inertia_beyond(P: ArticulatedInertia, W: ca.SX, S: ca.SX, terms: NodeTerms) -> ArticulatedInertia:
     """Return P+ = P - S* W, with the rows that the hinge annihilates set to zero while tracing."""
     P_plus = P.matrix() - S.T @ W
-    for row in unit_rows(H) if H is not None else ():
+    for row in terms.known_rows():
         P_plus[row, :] = 0
         P_plus[:, row] = 0
     return ArticulatedInertia.of_matrix(P_plus)
 
 
-def _known_gain(n: int, H: ca.SX | None) -> ca.SX:
+def _known_gain(n: int, terms: NodeTerms) -> ca.SX:
     """Return (n, 6) what is known of G* while tracing: H* G is the identity, after zeros for shared freedoms."""
     K = ca.SX(n, 6)
-    if H is not None:
-        for row in unit_rows(H):
-            K[n - H.shape[1] :, row] = H[row, :].T
+    for row in terms.known_rows():
+        assert terms.H is not None
+        K[n - terms.H.shape[1] :, row] = terms.H[row, :].T
     return K
 
 

@@ -85,10 +85,12 @@ class Column(NamedTuple):
 
     There is one for each freedom that is eliminated at the node: its joint's, and those of a body whose home it is.
     `own` (n, m) are their entries with own coordinates, which the climb collects until it comes to the home of these.
+    `rates` (nv, m) is the armature of the joint that the climb starts at; it goes no farther.
     """
 
     F: ca.SX
     own: ca.SX = ca.SX(0, 0)
+    rates: ca.SX = ca.SX(0, 0)
 
 
 class Configured(NamedTuple):
@@ -267,9 +269,12 @@ def compose(node: Node, children: CompositeBody, place: Configured) -> tuple[Com
         D = D + H.T @ F + H.T @ C + C.T @ H
         return CompositeBody(shift.inertia(inertia), shift.force(ca.densify(F + C)), ca.densify(D)), Column(ca.SX(6, 0))
     leaving = CompositeBody(shift.inertia(inertia))
+    rates = ca.SX(0, 0) if node.armature is None else ca.densify(ca.diag(node.armature))
     if not children.D.numel():
-        return leaving, Column(F)
-    return leaving, Column(ca.horzcat(F, children.U), ca.horzcat(children.U.T @ H, children.D))
+        return leaving, Column(F, rates=rates)
+    if rates.numel():
+        rates = ca.densify(ca.horzcat(rates, ca.SX(rates.shape[0], children.D.shape[1])))
+    return leaving, Column(ca.horzcat(F, children.U), ca.horzcat(children.U.T @ H, children.D), rates)
 
 
 def _own_terms(node: Node, children: CompositeBody) -> tuple[ca.SX, ca.SX]:
@@ -283,6 +288,8 @@ def project(node: Node, column: Column, place: Configured) -> tuple[Column, ca.S
     """Project columns on the node's joint, and carry them on to the parent; own coordinates follow at their home."""
     F = node.shift(place.x).force(column.F)
     block = product(node.joint_map(place.x).T, column.F)
+    if column.rates.numel():
+        block = plus(block, column.rates)
     if node.shared:
         return Column(F, column.own + block if column.own.numel() else block), block[:0, :]
     return Column(F), ca.vertcat(block, column.own) if column.own.numel() else block

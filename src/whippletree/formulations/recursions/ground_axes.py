@@ -57,6 +57,7 @@ __all__ = [
     "REFERENCES",
     "GroundBody",
     "Reference",
+    "armature_of",
     "bodies",
     "by_threes",
     "is_level",
@@ -261,6 +262,13 @@ def level_map(node: Node) -> ca.SX:
 def to_ground(node: Node, A: ca.SX, column: ca.SX) -> ca.SX:
     """Return columns (nv, k) of a joint with axes A as its equations need them: along the ground's axes if level."""
     return by_threes(A, column) if is_level(node) else column
+
+
+def armature_of(node: Node, A: ca.SX) -> ca.SX:
+    """Return the armature (nv, nv) of a joint with axes A, along the ground's axes if its equations are."""
+    assert node.armature is not None
+    own = ca.diag(node.armature)
+    return ca.densify(by_threes(A, by_threes(A, own).T)) if is_level(node) else own
 
 
 def to_own(node: Node, A: ca.SX, column: ca.SX) -> ca.SX:

@@ -161,6 +161,9 @@ def differentiate(walk: Unrolled) -> Derivatives:
         _add_columns(walk, found, terms, k)
         if walk.nodes[k].body is not None:
             _add_own(walk, found, laden, k)
+        armature = walk.nodes[k].armature
+        if armature is not None:
+            _add_block(found.a, walk.v_slices[k], walk.v_slices[k], ca.diag(armature))
     return found
 
 

@@ -90,7 +90,8 @@ class NodeKinds:
         """Return what nodes have in common that are reached in the same way from their parents."""
         constants = self.node_constants[k]
         given, new = constants.use.prescribed, constants.new_reference
-        return joint_type(constants.joint), self.dims[k].key, given, constants.body is not None, new
+        armed = bool(constants.armature)
+        return joint_type(constants.joint), self.dims[k].key, given, constants.body is not None, new, armed
 
     def key(self, k: int) -> Hashable:
         """Return what nodes of a kind have in common."""
@@ -121,7 +122,8 @@ class NodeKinds:
         own = self.node_constants[k].joint
         dims = self.dims[k].symbols(read, expressions)
         masses = self.masses[k].symbols(read, expressions) if mass else [0.0] * 10
-        inertia, least = masses[:10], masses[10:]
+        n_rates = len(self.node_constants[k].armature) if mass else 0
+        inertia, armature, least = masses[:10], masses[10 : 10 + n_rates], masses[10 + n_rates :]
         points = self.points[k].symbols(read, expressions) if mass else []
         joint: Any = own.with_constants(dims[12:]) if len(dims) > 12 else own
         if "x" in state:
@@ -148,13 +150,14 @@ class NodeKinds:
             least_inertia=column(least) if least else None,
             watched=bool(least),
             new_reference=constants.new_reference,
+            armature=column(armature) if armature else None,
             loads=tuple(NodeLoad(column(points[3 * i : 3 * i + 3]), wrench) for i, wrench in enumerate(wrenches)),
         )
 
 
 def _masses(constants: NodeConstants) -> list[Scalar]:
-    """Return the numbers of a node's inertia, and the least that its hinge inertias must be if they are watched."""
-    return [*constants.inertia, *(constants.least_inertia if constants.watched else ())]
+    """Return the numbers of a node's inertia and armature, and the least of its hinge inertias if they are watched."""
+    return [*constants.inertia, *constants.armature, *(constants.least_inertia if constants.watched else ())]
 
 
 def _numbers(values: Sequence[Scalar], folds: bool) -> PlainNumbers:

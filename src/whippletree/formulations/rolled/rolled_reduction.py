@@ -190,7 +190,7 @@ class _RolledReduction:
         efforts, at = ([], ()) if constants.on_frame else state.loads.efforts_at(constants.v)
         groups = [[front.record for front in arriving], [state.closures[c].second for c in complete]]
         groups += [[state.closures[c].forces[s] for c, s in node_forces], pushes, efforts]
-        groups += [[placed.own] if constants.body is not None else []]
+        groups += [[placed.own] if constants.body is not None or constants.armature else []]
 
         def trace(given: ItemInputs) -> list[StepRecord]:
             x, f, *rest = given.records

@@ -72,6 +72,7 @@ class RolledWalk:
         self._sweeps = 0
         self._after: list[tuple[list[ca.SX], Record]] = []  # symbols of records that are read after the sweeps
         self._most_own = max((one.joint.nv for one in self.node_constants if one.shared), default=0)
+        self._most_rates = max((len(one.armature) for one in self.node_constants), default=0)
 
     # ------------------------------------------------------------------ nodes
 
@@ -268,24 +269,34 @@ class RolledWalk:
         """Add the items of a climb from every freedom that has a number.
 
         The rows of a node's joint and those of own coordinates go to its two places. What is carried is a column with
-        its entries with own coordinates below, as many as the bodies have at most.
+        its entries with own coordinates below, as many as the bodies have at most, and then the armature of the joint
+        where it starts.
         """
         key = self._begin()
         form, n = type(self.items.form(start.records[0]).like), self._most_own
-        columns = self._stacked_columns(start) if n else start.records
-        carried = self._ground_record(ca.SX.zeros(6 + n))
+        below = n + self._most_rates
+        columns = self._stacked_columns(start) if below else start.records
+        carried = self._ground_record(ca.SX.zeros(6 + below))
         plan = ClimbPlan(carried, self.nv, [constants.parent for constants in self.node_constants])
         self.items.begin_loop(plan)
         for k, constants in enumerate(self.node_constants):
             of_joint = 0 if constants.shared else constants.joint.nv
             own = constants.joint.nv if constants.shared else len(constants.freedoms) - of_joint
 
+            n_rates = len(constants.armature)
+
             def climb_step(
-                node: Node, arriving: list[StepRecord], *found: StepRecord, own: int = own, of_joint: int = of_joint
+                node: Node,
+                arriving: list[StepRecord],
+                *found: StepRecord,
+                own: int = own,
+                of_joint: int = of_joint,
+                n_rates: int = n_rates,
             ) -> Sequence[StepRecord]:
                 column = arriving[0]
-                leaving, block = step(node, form(column[0:6], column[6 : 6 + own]), *found)
-                rest = ca.SX.zeros(n - leaving.own.numel())
+                rates = column[6 + n : 6 + n + n_rates]
+                leaving, block = step(node, form(column[0:6], column[6 : 6 + own], rates), *found)
+                rest = ca.SX.zeros(below - leaving.own.numel())
                 return [ca.SX(ca.vertcat(leaving.F, leaving.own, rest)), block[:of_joint], block[of_joint:]]
 
             leaving, joint_rows, own_rows = self._add(k, (*key, own), climb_step, [carried], kept, whole=(0, 1, 2))
@@ -300,19 +311,22 @@ class RolledWalk:
         return plan
 
     def _stacked_columns(self, start: KeptRecords) -> list[Record]:
-        """Return records of the columns that climbs start with, each with its entries with own coordinates below."""
+        """Return records of the columns that climbs start with, each with what goes below them."""
 
         def trace(given: ItemInputs) -> list[StepRecord]:
             (column,) = given.records
-            own = column.own if column.own.numel() else ca.SX(0, column.F.shape[1])
-            return [ca.SX(ca.vertcat(column.F, own, ca.SX.zeros(self._most_own - own.shape[0], own.shape[1])))]
+            m = column.F.shape[1]
+            parts = [column.F]
+            for part, most in ((column.own, self._most_own), (column.rates, self._most_rates)):
+                parts += [part if part.numel() else ca.SX(0, m), ca.SX.zeros(most - part.shape[0], m)]
+            return [ca.densify(ca.SX(ca.vertcat(*parts)))]
 
         self.items.begin_loop()
         return [self.items.add("columns", trace, [record])[0] for record in start.records]
 
     def _starts(self, columns: Sequence[Record], number: Mapping[int, int]) -> list[tuple[int, Record, int, int]]:
         """Return where climbs start, from every freedom that has a number: a node, its column, and that number."""
-        size = 6 + self._most_own
+        size = 6 + self._most_own + self._most_rates
         return [
             (k, columns[k], size * c, number[i])
             for k, constants in enumerate(self.node_constants)

@@ -85,7 +85,7 @@ class Form:
         """All keys but the head.
 
         >>> sorted(JOINTS["screw"].keys)[:4]
-        ['at', 'at_child', 'axis', 'axis_child']
+        ['armature', 'at', 'at_child', 'axis']
         """
         return {**self.needs, **self.may}
 
@@ -97,6 +97,7 @@ _COORDINATES = values.entries(values.coordinate, 2, "names of joints")
 _POINTS: dict[str, Reader] = {"at": values.vector, "at_child": values.vector}
 _POSES: dict[str, Reader] = {**_POINTS, "pose": values.pose, "pose_child": values.pose}
 _FRAMES: dict[str, Reader] = {**_POSES, "prescribed": values.flag}
+_ARMATURE: dict[str, Reader] = {"armature": values.one_or_several}
 _AXES: dict[str, Reader] = {**_FRAMES, "axis": values.axis, "axis_child": values.axis}
 _INDEX: dict[str, Reader] = {"index": values.whole}
 
@@ -124,7 +125,8 @@ _PLAIN: dict[type, Reader] = {bool: values.flag, str: values.word}
 
 def _joint_form(kind: type[Joint]) -> Form:
     needs, may = _own_keys(kind)
-    return Form(_BODIES, needs, {**(_AXES if kind.n_axes else _FRAMES), **may}, kind=kind)
+    own = _ARMATURE if kind.nv else {}
+    return Form(_BODIES, needs, {**(_AXES if kind.n_axes else _FRAMES), **own, **may}, kind=kind)
 
 
 def _element_form(kind: type[DeclaredClosure | Force]) -> Form:
@@ -150,7 +152,9 @@ def _on_joint(kind: type[Force]) -> Form:
 
 
 JOINTS: dict[str, Form] = {kind.kind: _joint_form(kind) for kind in _JOINT_TYPES}
-JOINTS |= {kind.kind: Form(_BODIES, may={**_FRAMES, "coordinates": values.word}) for kind in (Spherical, Free)}
+JOINTS |= {
+    kind.kind: Form(_BODIES, may={**_FRAMES, **_ARMATURE, "coordinates": values.word}) for kind in (Spherical, Free)
+}
 
 CLOSURES: dict[str, Form] = {
     "distance": Form(_BODIES, may={"length": values.number, **_POINTS}),

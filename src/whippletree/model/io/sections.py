@@ -185,7 +185,7 @@ class Sections:
         joint = use.joint
         if isinstance(joint, ThreeAngles):
             head: Section = {joint.like: [use.parent, use.child], "coordinates": joint.sequence.word}
-            return head | self._sides(use) | ({"prescribed": True} if use.prescribed else {})
+            return head | self._sides(use) | self._inertia_and_drive(use)
         head = {joint.kind: [use.parent, use.child]}
         if joint.kind not in JOINTS and registered("joints").get(joint.kind) is not type(joint):
             raise FileError(
@@ -193,8 +193,12 @@ class Sections:
                 "whippletree.register makes a type known to files"
             )
         head |= {name: self._number(getattr(joint, name)) for name in _field_names(joint)}
-        head |= self._sides(use)
-        return head | ({"prescribed": True} if use.prescribed else {})
+        return head | self._sides(use) | self._inertia_and_drive(use)
+
+    def _inertia_and_drive(self, use: JointUse) -> Section:
+        own = self._numbers(use.armature)
+        armature: Section = {"armature": own[0] if len(own) == 1 else own} if own else {}
+        return armature | ({"prescribed": True} if use.prescribed else {})
 
     def _sides(self, use: JointUse) -> Section:
         """Return points and axes if they say it all, else poses."""

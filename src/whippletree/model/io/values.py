@@ -169,6 +169,11 @@ def numbers(context: FileContext, node: Node, what: str) -> tuple[Scalar, ...]:
     return tuple(number(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
 
 
+def one_or_several(context: FileContext, node: Node, what: str) -> Scalar | tuple[Scalar, ...]:
+    """Read a number, or a list of numbers."""
+    return numbers(context, node, what) if isinstance(node, ListNode) else number(context, node, what)
+
+
 def axis(context: FileContext, node: Node, what: str) -> FileValue:
     """Read a direction: x, -y, or three numbers."""
     return node.text if isinstance(node, Leaf) and isinstance(node.value, str) else vector(context, node, what)

@@ -1,0 +1,323 @@
+"""Armature of joints: it is added to the diagonal of the mass matrix, whatever formulation, and does nothing else.
+
+The reference knows no armature. It is plain NumPy on the matrices of the mechanism without any; for loops, equations in
+absolute coordinates, to which the efforts -a q'' of the accelerations found are given; closed forms, Pinocchio, MuJoCo.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import whippletree as wt
+from support.formulations import TREE_VARIANTS, variants
+from support.loop_agreement import computed
+from support.loop_models import built
+from support.random_loops import MEMBERS, case
+from support.random_trees import random_mechanism, random_states
+from support.sampling import sampled, shared
+from whippletree.elements.joints import Fixed
+
+Array = np.ndarray
+TOLERANCE = 1e-9
+
+
+def armed(s: wt.System, seed: int, *, share: float = 0.8, cuts: bool = False) -> tuple[wt.Mechanism, Array]:
+    """The mechanism of a system with armature at a share of its joints, and these numbers (nv)."""
+    rng, numbers = np.random.default_rng([seed, s.nv]), np.zeros(s.nv)
+    cut = set() if cuts else {s.plan.joint_names[one.joint] for one in s.plan.cuts}
+    joints = []
+    for use in s.description.joints:
+        if use.joint.nv and use.name not in cut and rng.random() < share:
+            own = rng.uniform(0.1, 2.0, use.joint.nv)
+            numbers[s.v_slice(use.name)] = own
+            joints.append(replace(use, armature=tuple(map(float, own))))
+        else:
+            joints.append(use)
+    return wt.Mechanism.of(replace(s.description, joints=tuple(joints))), numbers
+
+
+def relative(found: Array, expected: Array) -> float:
+    return float(np.abs(found - expected).max(initial=0.0) / max(1.0, np.abs(expected).max(initial=0.0)))
+
+
+TREES = [(seed, bodies) for seed in range(60) for bodies in (3, 6, 10)]
+
+
+@pytest.mark.parametrize(("seed", "bodies"), sampled(TREES, lambda key: key in ((0, 6), (5, 3))))
+def test_random_trees(seed: int, bodies: int) -> None:
+    """Every formulation, inverse dynamics, energy, momentum, driving forces and derivatives."""
+    plain = random_mechanism(seed, bodies, prescribed=0.2).build()
+    mechanism, numbers = armed(plain, seed)
+    s, A = mechanism.build(), np.diag(numbers)
+    x = SimpleNamespace(**{name: rows[0] for name, rows in random_states(plain, seed, 1).items()})
+    M = plain.mass_matrix(x.q) + A
+    assert relative(s.mass_matrix(x.q), M) < TOLERANCE
+    assert relative(s.inverse_dynamics(x.q, x.v, x.a), plain.inverse_dynamics(x.q, x.v, x.a) + A @ x.a) < TOLERANCE
+    more = s.energy(x.q, x.v).kinetic - plain.energy(x.q, x.v).kinetic
+    assert abs(more - 0.5 * x.v @ A @ x.v) < TOLERANCE * max(1.0, more)
+    assert s.energy(x.q, x.v).potential == plain.energy(x.q, x.v).potential
+    for one, other in zip(s.momentum(x.q, x.v), plain.momentum(x.q, x.v), strict=True):
+        np.testing.assert_array_equal(one, other)
+    given = np.zeros(s.nv, dtype=bool)
+    for use in s.description.joints:
+        given[s.v_slice(use.name)] = use.prescribed
+    free = ~given
+    expected = np.where(given, x.a, 0.0)
+    right = (x.tau - plain.bias_force(x.q, x.v) - M @ expected)[free]
+    expected[free] = np.linalg.solve(M[np.ix_(free, free)], right)
+    drive = plain.inverse_dynamics(x.q, x.v, expected) + A @ expected
+    options = {"a": x.a} if given.any() else {}
+    for name in shared(TREE_VARIANTS, seed):
+        found = s.forward_dynamics(x.q, x.v, x.tau, formulation=name, **options)
+        assert relative(found, expected) < TOLERANCE, name
+        if given.any():
+            needed = s.driving_forces(x.q, x.v, x.tau, a=x.a, formulation=name)
+            assert relative(needed, np.where(given, drive, x.tau)) < TOLERANCE, name
+    slopes, ours = plain.inverse_dynamics_derivatives(x.q, x.v, expected), s.forward_dynamics_derivatives
+    found_slopes = ours(x.q, x.v, x.tau, **options)
+    for kind in ("q", "v"):
+        theirs = -np.linalg.solve(M[np.ix_(free, free)], getattr(slopes, kind)[free])
+        assert relative(getattr(found_slopes, kind)[free], theirs) < TOLERANCE, kind
+
+
+ALWAYS = (("one loop", 2), ("overconstrained", 0), ("coupled", 1))
+
+
+@pytest.mark.parametrize(("family", "i"), sampled([key for key in MEMBERS if key[1] < 8], lambda key: key in ALWAYS))
+def test_random_loops(family: str, i: int) -> None:
+    """Accelerations by every formulation satisfy the equations of the plain mechanism under the efforts -a q''."""
+    c = case(family, i)
+    mechanism, numbers = armed(built(c.looped), i)
+    s = mechanism.build(guess=c.q)
+    for name in shared(variants(), i):
+        found = computed(s, c, "forward_dynamics", name)
+        expected = c.equations.solve(c.tau - numbers * found, c.loads).joints
+        assert relative(found, expected) < TOLERANCE, name
+
+
+def chain(n: int, armature: bool, x: object = 0.3) -> wt.Mechanism:
+    m = wt.Mechanism("chain")
+    value = m.parameter("x", 0.3) if x == "parameter" else x
+    on = m.ground
+    for k in range(n):
+        body = m.body(f"b{k}", wt.box((0.3, 0.1, 0.1), mass=1.0 + 0.1 * (k % 3), at=(0.15, 0.02, 0.01)))
+        at, axis = (0.3 if k else 0.0, 0.0, 0.0), "xyz"[k % 3]
+        own = 0.0 if not armature else value if k % 2 else 0.2
+        if k % 5 == 3:
+            m.spherical(f"j{k}", on, body, at=at, armature=[0.1, 0.2, value] if armature else 0.0)
+        else:
+            (m.prismatic if k % 7 == 1 else m.revolute)(f"j{k}", on, body, at=at, axis=axis, armature=own)
+        on = body
+    return m
+
+
+@pytest.mark.parametrize("x", [0.3, "parameter"])
+def test_a_long_chain_in_loops_over_its_nodes(x: object) -> None:
+    """Sixty bodies: rolled programs of the recursions, of the mass matrix and of pairs of freedoms."""
+    plain, s = chain(60, armature=False).build(), chain(60, armature=True, x=x).build()
+    given = {"parameters": {"x": 0.3}} if x == "parameter" else {}
+    A = s.mass_matrix(s.q0, **given) - plain.mass_matrix(plain.q0)
+    assert relative(A, np.diag(np.diag(A))) < TOLERANCE
+    rng = np.random.default_rng(5)
+    q, v, tau = plain.random(3), *rng.normal(size=(2, s.nv))
+    M = plain.mass_matrix(q) + A
+    expected = np.linalg.solve(M, tau - plain.bias_force(q, v))
+    for name in ("articulated", "composite", "fully_recursive"):
+        assert relative(s.forward_dynamics(q, v, tau, formulation=name, **given), expected) < TOLERANCE, name
+    found, d, h = s.forward_dynamics_derivatives(q, v, tau, **given), rng.normal(size=s.nv), 1e-5
+    ends = []
+    for at in (plain.integrate(q, h * d), plain.integrate(q, -h * d)):
+        ends.append(np.linalg.solve(plain.mass_matrix(at) + A, tau - plain.bias_force(at, v)))
+    assert relative(found.q @ d, (ends[0] - ends[1]) / (2 * h)) < 1e-5
+    if x == "parameter":
+        ones = np.zeros(s.nv)
+        for k in range(60):
+            ones[s.v_slice(f"j{k}")] = [0.0, 0.0, 1.0] if k % 5 == 3 else float(k % 2)
+        assert relative(found.parameters[:, 0], -np.linalg.solve(M, ones * expected)) < TOLERANCE
+
+
+def loops_of(count: int, armature: float) -> wt.System:
+    """Parallelograms in a row, each on the one before."""
+    m = wt.Mechanism("cells")
+    on, along = m.ground, 0.0
+    guess = {}
+    for k in range(count):
+        left, top, right = (m.body(f"{side}{k}", wt.rod(1.0, mass=1.0)) for side in ("left", "top", "right"))
+        m.revolute(f"A{k}", on, left, at=(along, 0, 0), axis="y", armature=armature)
+        m.revolute(f"B{k}", left, top, at=(1, 0, 0), axis="y")
+        m.revolute(f"D{k}", on, right, at=(along + 0.4, 0, 0), axis="y", armature=armature)
+        m.spherical(f"C{k}", right, top, at=(1, 0, 0), at_child=(0.4, 0, 0))
+        guess |= {f"A{k}": -1.0, f"B{k}": 1.0, f"D{k}": -1.0}
+        on, along = top, 1.0
+    return m.build(guess=guess)
+
+
+def test_many_loops_item_by_item() -> None:
+    plain, s = loops_of(17, 0.0), loops_of(17, 0.6)
+    numbers = np.zeros(s.nv)
+    for k in range(17):
+        numbers[s.v_slice(f"A{k}")] = numbers[s.v_slice(f"D{k}")] = 0.6
+    tau = np.random.default_rng(2).normal(size=s.nv)
+    v = s.motion_basis(s.q0) @ np.linspace(0.5, 1.0, 17)
+    found = s.forward_dynamics(s.q0, v, tau, formulation="coordinate_reduction")
+    expected = plain.forward_dynamics(s.q0, v, tau - numbers * found, formulation="coordinate_reduction")
+    assert relative(found, expected) < TOLERANCE
+
+
+def pendulum(**options: object) -> wt.Mechanism:
+    m = wt.Mechanism("pendulum")
+    m.revolute(
+        "hinge", m.ground, m.body("bob", mass=2.0, com=(0.5, 0, 0), inertia=(0.2, 0.3, 0.4)), axis="y", **options
+    )
+    return m
+
+
+def test_a_pendulum_in_closed_form() -> None:
+    s = pendulum(armature=1.7).build()
+    q, total = 0.4, 2.0 * 0.25 + 0.3 + 1.7
+    assert s.forward_dynamics([q], [3.0])[0] == pytest.approx(9.81 * 2.0 * 0.5 * np.cos(q) / total, rel=1e-14)
+    run = s.simulate(2.0, q=[q], v=[0.0], tolerance=1e-10)
+    energy = [sum(s.energy(at, rate)[:2]) for at, rate in zip(run.q, run.v, strict=True)]
+    assert np.ptp(energy) < 1e-8
+    assert s.simulate(2.0, q=[q], v=[0.0], method="generalized_alpha", step=1e-3).q[-1] == pytest.approx(
+        run.q[-1], abs=1e-5
+    )
+    rates = np.abs(s.linearize([np.pi / 2]).eigenvalues)
+    assert rates == pytest.approx([np.sqrt(9.81 * 2.0 * 0.5 / total)] * 2, rel=1e-12)
+
+
+def test_a_driven_joint_needs_more_effort() -> None:
+    """A drive q = 0.3 t^2 + 0.1 t^3: its effort grows by a q''."""
+    efforts = []
+    for armature in (0.0, 0.9):
+        m = pendulum(armature=armature)
+        m.drive("motor", "hinge", position=0.3 * m.time**2 + 0.1 * m.time**3)
+        run = m.build().simulate(1.0, every=0.1)
+        efforts.append(run["motor"])
+    np.testing.assert_allclose(efforts[1] - efforts[0], 0.9 * (0.6 + 0.6 * run.t), rtol=1e-7)
+
+
+def test_pinocchio_has_the_same() -> None:
+    """A chain of hinges and slides on a floating base, by Pinocchio's armature."""
+    model, m = pin.Model(), wt.Mechanism("chain", gravity=(0, 0, -9.81))
+    on, before, rng = 0, m.ground, np.random.default_rng(8)
+    own: list[float] = []
+    for k, kind in enumerate(("free", "z", "slide", "z", "z")):
+        place = rng.normal(size=3) if k else np.zeros(3)
+        joint = {"free": pin.JointModelFreeFlyer, "z": pin.JointModelRZ, "slide": pin.JointModelPZ}[kind]()
+        on = model.addJoint(on, joint, pin.SE3(np.eye(3), place), f"j{k}")
+        mass, com, inertia = rng.uniform(1, 2), rng.normal(size=3), np.diag(rng.uniform(1.0, 1.5, 3))
+        model.appendBodyToJoint(on, pin.Inertia(mass, com, inertia), pin.SE3.Identity())
+        body = m.body(f"b{k}", mass=mass, com=com, inertia=inertia)
+        numbers = rng.uniform(0.1, 2.0, joint.nv)
+        if kind == "free":
+            numbers[:] = 0.0
+            m.free(f"j{k}", before, body)
+        else:
+            call = m.revolute if kind == "z" else m.prismatic
+            call(f"j{k}", before, body, at=place, axis="z", armature=float(numbers[0]))
+        own += list(numbers)
+        before = body
+    model.armature = np.array(own)
+    s, data = m.build(), model.createData()
+    base = s.random(4)
+    q = np.concatenate([base[4:7], base[1:4], base[:1], base[7:]])
+    swap = [3, 4, 5, 0, 1, 2, *range(6, s.nv)]
+    v, tau = rng.normal(size=(2, s.nv))
+    theirs = pin.aba(model, data, q, v[swap], tau[swap])[swap]
+    # theirs is the derivative of components in moving axes, and so is ours
+    assert relative(s.forward_dynamics(base, v, tau), theirs) < TOLERANCE
+
+
+def test_a_ball_with_armature_from_mjcf(tmp_path: Path) -> None:
+    text = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body name="arm" pos="0 0 1">
+    <joint name="ball" type="ball" armature="0.3"/><inertial mass="2" pos=".1 .2 .3" diaginertia=".1 .2 .25"/>
+    <body name="b" pos="0 .3 0"><joint name="k" axis="1 0 1" armature="0.05"/>
+    <inertial mass="1" pos=".3 0 0" diaginertia=".1 .1 .1"/></body></body></worldbody></mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(text)
+    data, rng = mujoco.MjData(mj), np.random.default_rng(3)
+    data.qpos[:] = [0.5, 0.5, -0.5, 0.5, 0.7]
+    data.qvel[:] = rng.normal(size=4)
+    mujoco.mj_forward(mj, data)
+    model = wt.read(text)
+    s = model.build()
+    assert not model.report.about("not understood")
+    assert [body.name for body in s.description.bodies] == ["arm", "b"]
+    assert s.description.joint("ball").armature == (0.3, 0.3, 0.3)
+    assert relative(s.forward_dynamics(data.qpos, data.qvel), data.qacc) < TOLERANCE
+    wt.write(model, tmp_path / "again.xml")
+    again = wt.read(tmp_path / "again.xml").mechanism.describe()
+    assert [again.joint(name).armature for name in ("ball", "k")] == [(0.3, 0.3, 0.3), (0.05,)]
+    with pytest.raises(wt.FileError, match='the armature of joint "ball" cannot be expressed'):
+        wt.write(model, tmp_path / "again.sdf")
+
+
+def test_zero_is_as_none() -> None:
+    """The description and the operations are the same."""
+    plain, zero = pendulum().build(), pendulum(armature=0).build()
+    assert plain.description == zero.description
+    assert plain.operations("forward_dynamics") == zero.operations("forward_dynamics")
+
+
+def test_files_hold_it(tmp_path: Path) -> None:
+    m = wt.Mechanism("held")
+    own = m.parameter("rotor", 0.2)
+    m.universal("U", m.ground, m.body("a", wt.rod(1.0, mass=1.0)), armature=(own, 2 * own))
+    m.revolute("R", "a", m.body("b", wt.rod(1.0, mass=1.0)), at=(1, 0, 0), axis="y", armature=0.4)
+    m.spherical("E", "b", m.body("c", wt.rod(1.0, mass=1.0)), at=(1, 0, 0), coordinates="bryant", armature=0.1)
+    wt.write(m, tmp_path / "held.yaml")
+    text = (tmp_path / "held.yaml").read_text()
+    assert "armature: 0.4" in text
+    assert "armature: [rotor, 2*rotor]" in text.replace("2 * rotor", "2*rotor")
+    assert wt.read(tmp_path / "held.yaml").mechanism.describe() == m.describe()
+
+
+def test_bad_numbers_are_refused() -> None:
+    for given, words in (
+        (-1.0, "armature must not be negative, got -1"),
+        ([0.1, 0.2], "armature of a revolute joint must be 1 numbers"),
+        (float("nan"), "armature"),
+        ("heavy", "armature"),
+    ):
+        with pytest.raises(wt.ModelError, match=words):
+            pendulum(armature=given)
+    m = wt.Mechanism("m")
+    with pytest.raises(wt.ModelError, match="has no armature: it does not move"):
+        m.joint("W", m.ground, m.body("b"), Fixed(), armature=1.0)
+
+
+def test_where_it_is_not_possible_words_say_so() -> None:
+    s = pendulum(armature=0.1).build()
+    with pytest.raises(wt.StateError, match="natural coordinates have no rates of joints"):
+        s.forward_dynamics([0.1], [0.0], formulation="natural")
+    with pytest.raises(wt.StateError, match='absolute coordinates have no rates of joints, and joint "hinge"'):
+        s.simulate(0.1, coordinates="absolute")
+
+
+def four_bar(**armature: float) -> wt.Mechanism:
+    m = wt.Mechanism("four-bar")
+    crank, coupler, rocker = (m.body(name, wt.rod(1.0, mass=1.0)) for name in ("crank", "coupler", "rocker"))
+    for name, parent, child, at, there in (
+        ("A", m.ground, crank, 0.0, 0.0),
+        ("B", crank, coupler, 1.0, 0.0),
+        ("C", coupler, rocker, 1.0, 0.0),
+        ("D", rocker, m.ground, 1.0, 1.2),
+    ):
+        own = armature.get(name, 0.0)
+        m.revolute(name, parent, child, at=(at, 0, 0), at_child=(there, 0, 0), axis="y", armature=own)
+    return m
+
+
+def test_a_loop_is_cut_where_no_armature_is() -> None:
+    for free in "ABCD":
+        s = four_bar(**{name: 0.1 for name in "ABCD" if name != free}).build(guess={"A": -1.0, "B": 1.0, "C": 2.0})
+        assert [s.plan.joint_names[cut.joint] for cut in s.plan.cuts] == [free]
+    with pytest.raises(wt.TopologyError, match=r'joint "[ABCD]" has armature and closes a loop'):
+        four_bar(A=0.1, B=0.1, C=0.1, D=0.1).build(guess={"A": -1.0, "B": 1.0, "C": 2.0})

@@ -1,0 +1,179 @@
+"""Files that are rare but right are read, and what concerns looks only never refuses one; others end in words."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import whippletree as wt
+
+MODELS = Path(__file__).parent / "models"
+ENORMOUS = "9" * 5000
+
+
+def test_couplings_of_joints_that_hang_on_a_floating_base() -> None:
+    """In free fall a torque turns the leg against trunk and rotor: momentum about y is kept, and the gear holds."""
+    s = wt.read(MODELS / "rotors_on_a_float.urdf").build()
+    tau = np.zeros(s.nv)
+    tau[s.v_slice("hip")] = 2.0
+    a = s.forward_dynamics(s.q0, s.v0, tau)
+    hip, motor = (float(a[s.v_slice(name)][0]) for name in ("hip", "motor"))
+    assert motor == pytest.approx(9 * hip, rel=1e-12)
+    # trunk and rotor stay centred at the hip; the leg's centre is 0.2 m below it: (1 kg, 0.01), all else 5.1 kg
+    reduced = 1.0 * 5.1 / 6.1
+    M = np.array(
+        [
+            [0.3 + 1e-4 + 0.01 + reduced * 0.04, 0.01 + reduced * 0.04, 1e-4],
+            [0.01 + reduced * 0.04] * 2 + [0],
+            [1e-4, 0, 1e-4],
+        ]
+    )
+    T = np.array([[1, 0], [0, 1], [0, 9]])
+    expected = np.linalg.solve(T.T @ M @ T, [0, 2.0])
+    assert hip == pytest.approx(expected[1], rel=1e-10)
+
+
+def test_a_coupling_across_a_floating_joint_has_no_angle() -> None:
+    text = (MODELS / "rotors_on_a_float.urdf").read_text(encoding="utf-8")
+    with pytest.raises(wt.FileError, match=r'a coupling across the free joint "float" has no angle'):
+        wt.read(text.replace('<successor link="rotor"/>', '<successor link="world"/>'))
+
+
+def test_joints_that_a_file_beside_a_robot_makes_balls_of() -> None:
+    model = wt.read(MODELS / "ball_bar.urdf")
+    s = model.build()
+    assert s.mobility.mobility == 1  # arm and bar are two sides of a triangle: the bar turns about its own line
+    assert 'joint "elbow" is spherical, as ball_bar.yaml says' in str(model.report)
+    assert model.ranges.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("['elbow']", "['knee']", "there is no joint"),
+        ("['elbow']", "[]", "lists of the same length"),
+        ("['SPHERICAL']", "['PLANAR']", "joint_type must be SPHERICAL"),
+        ("joint_name: ['elbow']", "", "lists of the same length"),
+    ],
+)
+def test_what_is_wrong_with_such_joints_is_told(old: str, new: str, message: str, tmp_path: Path) -> None:
+    for name in ("ball_bar.urdf", "ball_bar.yaml"):
+        (tmp_path / name).write_text((MODELS / name).read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(wt.FileError, match=rf"ball_bar\.yaml:\d+.*{message}"):
+        wt.read(tmp_path / "ball_bar.urdf")
+
+
+def test_includes_inside_includes_are_relative_to_the_file_that_includes_them() -> None:
+    pytest.importorskip("mujoco")
+    s = wt.read(MODELS / "included.xml").build()
+    assert s.joint_names == ("shoulder", "wrist")
+    np.testing.assert_allclose(s.pose(s.q0, "hand")[:3, 3], [0, 0, -0.4], atol=1e-12)
+
+
+def test_skins_extensions_and_sensors_move_nothing() -> None:
+    pytest.importorskip("mujoco")
+    model = wt.read(MODELS / "skinned.xml")
+    for what in ("skin", "sensor"):
+        assert f"not understood: <{what}>" in str(model.report)
+    plain = wt.read(
+        '<mujoco>\n<worldbody><body name="arm"><joint name="hinge" axis="0 1 0"/>'
+        '<geom type="capsule" size="0.05 0.2" pos="0 0 -0.2" mass="2"/></body></worldbody></mujoco>'
+    )
+    one, other = model.build(), plain.build()
+    np.testing.assert_allclose(one.forward_dynamics([0.4], [0.1]), other.forward_dynamics([0.4], [0.1]), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["looks.urdf", "looks.sdf"])
+def test_what_concerns_looks_only_refuses_no_file(name: str) -> None:
+    model = wt.read(MODELS / name)
+    s = model.build()
+    assert s.nv == 1
+    # 2 kg at 0.5 m below the hinge, lying in the plane of z downwards at q = 0
+    q = 0.3
+    expected = -2 * 9.81 * 0.5 * math.sin(q) / (0.1 + 2 * 0.25)
+    assert s.forward_dynamics([q], [0.0]) == pytest.approx([expected], rel=1e-12)
+    assert "what a link looks like: " in str(model.report)
+    shapes = model.shapes["arm"]
+    assert {one.kind for one in shapes} == {"mesh", "sphere"}
+    assert next(one.size for one in shapes if one.kind == "mesh") == (0.00254,) * 3
+
+
+def test_the_first_of_several_poses_of_a_visual_counts() -> None:
+    model = wt.read(MODELS / "looks.sdf")
+    assert "a second <pose> of a <visual> (line 8)" in str(model.report)
+    ball = next(one for one in model.shapes["arm"] if one.kind == "sphere")
+    assert ball.placement.point[2] == pytest.approx(1.0)
+
+
+def test_lines_are_right_behind_comments_that_are_not_xml() -> None:
+    text = "<robot name='m'>\n<!-- one -- two\n three -->\n<link name='a'/>\n<joint name='j' type='strange'/>\n</robot>"
+    with pytest.raises(wt.FileError, match=":5: "):
+        wt.read(text)
+
+
+def test_text_that_looks_like_a_comment_in_a_file_that_is_right_is_kept() -> None:
+    text = "<robot name='m'><link name='a'/>\n<note><![CDATA[<!-- kept -- -->]]></note></robot>"
+    assert wt.read(text).build().nv == 0
+
+
+def test_frames_that_are_attached_in_a_ring_are_told() -> None:
+    with pytest.raises(wt.FileError, match=r'ring\.sdf:\d+: "(one|other)" is attached to itself'):
+        wt.read(MODELS / "ring.sdf")
+
+
+def test_a_wrist_all_of_whose_motion_follows_one_angle() -> None:
+    """The acceleration against the energy of the moving hand, which is a function of the angle and its rate."""
+    s = wt.read(MODELS / "wrist.osim").build()
+    assert s.mobility.mobility == 1
+    v = s.consistent_velocities(s.q0, {"flexion": 0.7}, hold=["flexion"])
+    a = s.forward_dynamics(s.q0, v)[s.v_slice("flexion")]
+    assert a == pytest.approx([_wrist_acceleration(0.3, 0.7)], rel=1e-9)
+    assert s.forward_dynamics(s.q0, v, formulation="tree_augmented")[s.v_slice("flexion")] == pytest.approx(a, rel=1e-9)
+
+
+def _wrist_acceleration(angle: float, rate: float) -> float:
+    q, w = ca.SX.sym("q"), ca.SX.sym("w")
+
+    def turn(axis: int, by: ca.SX) -> ca.SX:
+        R = ca.SX.eye(3)
+        i, j = (axis + 1) % 3, (axis + 2) % 3
+        R[i, i] = R[j, j] = ca.cos(by)
+        R[j, i], R[i, j] = ca.sin(by), -ca.sin(by)
+        return R
+
+    R = turn(0, 0.5 * q) @ turn(1, 0.2 * q + 0.1) @ turn(2, 0.3 * q**2 - 0.4 * q)
+    p = ca.vertcat(0.01 * q, 0.02 * q**2 + 0.01 * q, -0.03 * q) + R @ ca.DM([0.05, -0.1, 0.02])
+    S = R.T @ ca.jacobian(R.reshape((9, 1)), q).reshape((3, 3))
+    spin, speed = ca.vertcat(S[2, 1], S[0, 2], S[1, 0]) * w, ca.jacobian(p, q) * w
+    kinetic = (0.5 * ca.sumsqr(speed) + ca.dot(spin, ca.DM([0.002, 0.001, 0.0015]) * spin)) / 2
+    L = kinetic - 0.5 * 9.81 * p[1]
+    momentum = ca.gradient(L, w)
+    a = (ca.gradient(L, q) - ca.jacobian(momentum, q) * w) / ca.jacobian(momentum, w)
+    return float(ca.Function("a", [q, w], [a])(angle, rate))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"ADAMS/View model\nPART/{ENORMOUS}, MASS=1\nEND\n",
+        f"ADAMS/View model\nPART/1, GROUND\nMARKER/1, PART={ENORMOUS}\nEND\n",
+        f"ADAMS\nPART/1, GROUND\nMARKER/1, PART=1\nSFORCE/1, I=1, J=1, TRANS, FUNCTION=DM({ENORMOUS},1)\nEND\n",
+        f"ADAMS/View model\nPART/1, GROUND\nMARKER/1, PART=1\nCOUPLER/1, JOINTS={ENORMOUS},2, SCALES=1,2\nEND\n",
+        f'<robot name="m"><link name="a"><inertial><mass value="{ENORMOUS}"/></inertial></link></robot>',
+        f'<sdf version="{ENORMOUS}.{ENORMOUS}"><model name="m"><link name="a"/></model></sdf>',
+        f'<sdf version="1.6"><model name="m"><link name="a"><inertial><mass>{ENORMOUS}</mass></inertial></link>'
+        "</model></sdf>",
+        f'<mujoco><worldbody><replicate count="{ENORMOUS}"><body/></replicate></worldbody></mujoco>',
+        f"name: m\nbodies: {{a: {{mass: {ENORMOUS}}}}}\n",
+        f"name: m\nbodies: {{a: {{mass: 1}}}}\nrun: {{duration: {ENORMOUS}}}\n",
+    ],
+)
+def test_numbers_of_thousands_of_digits_are_refused_in_words(text: str) -> None:
+    with pytest.raises(wt.FileError) as caught:
+        wt.read(text)
+    assert len(str(caught.value)) < 1000
+    assert "limit" not in str(caught.value)  # the words of Python's own refusal
