@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo loops viewer browser test test-deep lint bench papers papers-page clean
+.PHONY: demo loops viewer browser test test-deep lint bench bars papers papers-page clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -51,6 +51,9 @@ bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g
 	$(BIN)/python benchmarks/growth.py families lcaba compile
 	$(BIN)/python benchmarks/choice.py
 	$(BIN)/python benchmarks/assembly.py
+
+bars: $(STAMP)-bench  ## every bar of every benchmark, met or missed; some hours on a quiet machine
+	$(BIN)/python benchmarks/every_bar.py
 
 papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
 	$(BIN)/whippletree papers

@@ -1,14 +1,22 @@
 """How hard the package is to read, in figures: ``python benchmarks/house.py [--names]``.
 
-A table of measure, now and aim; with `--names` also what was found: files, names, functions.
+A table of measure, now and aim; with `--names` also what was found: files, names, functions. `--json FILE` keeps the
+figures, `--compare FILE` prints them beside those of such a file. `--source FOLDER` measures another package, such as
+that of the commit before a rework: ``git worktree add before COMMIT``, then ``--source before/src``.
 
 How each is counted:
 
-- Files entered: those of the package in which a function is called during the first `forward_dynamics`, or `simulate`,
-  of a four-bar in a new process (`sys.setprofile`). The bodies of modules and classes are no functions; functions that
-  run while a module is imported by the call are. `forward_dynamics` names its formulation and runs without the cache on
-  disk (with an empty one there is one file more, the cache's); `simulate` has all defaults and an empty cache.
-- Lines: all of them, empty ones and comments included.
+- Files and functions entered: those of the package that are called during `build`, the first `forward_dynamics` or
+  the first `simulate` of a four-bar in a new process (`sys.setprofile`). The bodies of modules and classes are no
+  functions; functions that run while a module is imported by the call are. `forward_dynamics` names its formulation
+  and runs without the cache on disk; `simulate` has all defaults and an empty cache. A change of room is a call of a
+  function in another room than the last caller of the package's own.
+- Code lines: without empty lines, comments, docstrings, imports, `__all__`, and files whose first line has the word
+  "generated".
+- Public names of a class: what `dir` lists, fields, annotations and attributes that its methods set on `self`, without
+  those that every exception or tuple has.
+- Signatures: public functions and methods of the package, by the names and annotations of their parameters, `self`
+  aside; those of contracts (methods that a base class of the package declares too) and of generated files do not count.
 - Names twice: names of classes, a leading underscore aside, and of modules, `base`, `__init__` and the commands of
   the command line aside. (With `base` and the commands there were 17 modules at the start, and 13 without.)
 - Privates: what ruff finds by SLF, exceptions by `noqa` included; those are into another module whose file does not
@@ -21,7 +29,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-import inspect
+import io
 import json
 import os
 import re
@@ -29,22 +37,24 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import Any, TypeGuard
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 PACKAGE = "whippletree"
-FORMULATION = "coordinate_reduction"
 LONG = 80
 """Lines of the longest function that is not too long."""
 
 SHARED = frozenset({"base", "__init__"})
 """Names of modules that every room may have."""
+
+MANY = 5
+"""Parameters that two public functions should not share."""
 
 LLVM = re.compile(r"getelementptr|\balloca\b|\bbr i1\b|\bret void\b|\bphi i\d|\bfmul\b|\bdefine ")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -61,76 +71,42 @@ class Measure:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Files entered by a call, in a process of its own
+# What runs in a process of its own
 
 
-def four_bar() -> Any:
-    """A parallelogram of thin rods, crank and rocker upright."""
-    import whippletree as wt
-
-    m = wt.Mechanism("four-bar", gravity=(0.0, -9.81, 0.0))
-    tip = (1.0, 0.0, 0.0)
-    inertia = [[0.0, 0.0, 0.0], [0.0, 1 / 12, 0.0], [0.0, 0.0, 1 / 12]]
-    crank, coupler, rocker = (
-        m.body(name, mass=1.0, com=(0.5, 0.0, 0.0), inertia=inertia) for name in ("crank", "coupler", "rocker")
-    )
-    m.revolute("A", m.ground, crank)
-    m.revolute("B", crank, coupler, at=tip)
-    m.revolute("C", coupler, rocker, at=tip, at_child=tip)
-    m.revolute("D", m.ground, rocker, at=tip)
-    quarter = 1.5707963267948966
-    return m.build(guess={"A": quarter, "B": -quarter, "C": quarter, "D": quarter})
-
-
-CALLS: dict[str, Callable[[Any], object]] = {
-    "forward_dynamics": lambda s: s.forward_dynamics(s.q0, s.v0, formulation=FORMULATION),
-    "simulate": lambda s: s.simulate(0.5),
-}
-
-
-def files_entered(call: Callable[[], object]) -> list[str]:
-    """The files of the package in which a function is called."""
-    root = str(Path(sys.modules[PACKAGE].__file__ or "").parent) + os.sep
-    found: set[str] = set()
-
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        code = frame.f_code
-        if event == "call" and code.co_flags & inspect.CO_OPTIMIZED and code.co_filename.startswith(root):
-            found.add(code.co_filename.removeprefix(root))
-
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return sorted(found)
-
-
-def probe(name: str) -> None:
-    """Print the files that a call enters; this is what the new process does."""
-    system = four_bar()
-    print(json.dumps(files_entered(lambda: CALLS[name](system))))
-
-
-def probed(name: str, cache: str, source: Path) -> tuple[str, ...]:
-    """The files that a call enters, in a new process with this cache."""
+def probed(what: str, source: Path, cache: str = "off") -> Any:
+    """Return what `house_probe.py` prints in a new process with this cache."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("WHIPPLETREE_")}
     environment |= {"WHIPPLETREE_CACHE": cache, "PYTHONPATH": str(source)}
-    command = [sys.executable, __file__, "--probe", name]
+    command = [sys.executable, str(Path(__file__).with_name("house_probe.py")), what]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"the process that calls {name} failed:\n{done.stderr}")
-    return tuple(json.loads(done.stdout.splitlines()[-1]))
+        raise SystemExit(f"the process that looks at {what} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def entered(source: Path) -> list[Measure]:
+def entered(source: Path) -> Iterator[Measure]:
+    """Yield the files and functions that calls on a four-bar enter, and how often they go from room to room."""
     with tempfile.TemporaryDirectory() as folder:
-        forward = probed("forward_dynamics", "off", source)
-        simulate = probed("simulate", folder, source)
-    return [
-        Measure("files entered by the first forward_dynamics, formulation named", len(forward), "30", forward),
-        Measure("files entered by the first simulate", len(simulate), "50", simulate),
-    ]
+        for what, cache, words, files, functions in (
+            ("build", "off", "build", "-", "-"),
+            ("forward_dynamics", "off", "the first forward_dynamics, formulation named", "45", "430"),
+            ("simulate", folder, "the first simulate", "95", "950"),
+        ):
+            found = probed(what, source, cache)
+            yield Measure(f"files entered by {words}", len(found["files"]), files, tuple(found["files"]))
+            yield Measure(f"functions entered by {words}", found["functions"], functions)
+            yield Measure(f"changes of room by {words}", found["switches"], "-")
+
+
+PUBLIC_AIMS = {"System": "60", "Certificate": "25"}
+
+
+def public_names(source: Path) -> Iterator[Measure]:
+    """Yield the number of public names of each public class, those of instances included."""
+    classes = probed("classes", source)
+    for name, names in sorted(classes.items(), key=lambda each: (-len(each[1]), each[0])):
+        yield Measure(f"public names of {name}", len(names), PUBLIC_AIMS.get(name, "-"), tuple(names))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -157,6 +133,25 @@ class Module:
         return len(self.text.splitlines())
 
     @property
+    def generated(self) -> bool:
+        return "generated" in self.text.split("\n", 1)[0]
+
+    @cached_property
+    def code_lines(self) -> int:
+        """Lines with code: neither empty nor comment, docstring, import or `__all__`."""
+        tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
+        lines = {n for each in tokens if each.type not in NO_CODE for n in range(each.start[0], each.end[0] + 1)}
+        for node in self.nodes:
+            if _says_nothing(node):
+                lines -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            if (
+                isinstance(node, ast.Module | ast.ClassDef | Function)
+                and ast.get_docstring(node, clean=False) is not None
+            ):
+                lines -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+        return len(lines)
+
+    @property
     def classes(self) -> Iterator[str]:
         return (node.name for node in self.nodes if isinstance(node, ast.ClassDef))
 
@@ -170,6 +165,20 @@ class Module:
         found = {node.name for node in self.nodes if isinstance(node, Function | ast.ClassDef)}
         found |= {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         return found | {node.attr for node in self.nodes if isinstance(node, ast.Attribute) and _of_self(node)}
+
+
+NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def _says_nothing(node: ast.AST) -> TypeGuard[ast.stmt]:
+    """Tell whether a statement is an import, `__all__`, or text about the constant above it."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return isinstance(node, ast.Assign) and any(
+        isinstance(one, ast.Name) and one.id == "__all__" for one in node.targets
+    )
 
 
 def _of_self(node: ast.Attribute) -> bool:
@@ -214,6 +223,61 @@ def writes_llvm(function: Function) -> bool:
     """Whether there are LLVM instructions in its strings."""
     strings = (node.value for node in ast.walk(function) if isinstance(node, ast.Constant))
     return any(isinstance(text, str) and LLVM.search(text) for text in strings)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Signatures
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A public function or method, its parameters with their annotations, and the classes that it comes from."""
+
+    place: str
+    method: str
+    bases: tuple[str, ...]
+    parameters: tuple[str, ...]
+
+
+def signatures(package: Sequence[Module]) -> list[Signature]:
+    """The public functions and methods with many parameters, but for what a base class of the package declares."""
+    found: list[Signature] = []
+    declared: dict[str, set[str]] = {}
+    for module in package:
+        for scope in (node for node in module.nodes if isinstance(node, ast.Module | ast.ClassDef)):
+            owner, bases = ("", ()) if isinstance(scope, ast.Module) else (scope.name, _bases(scope))
+            for one in (each for each in scope.body if isinstance(each, Function)):
+                declared.setdefault(one.name, set()).add(owner)
+                if not one.name.startswith("_") and not owner.startswith("_") and not module.generated:
+                    name = f"{owner}.{one.name}".lstrip(".")
+                    found.append(Signature(f"{module.name}: {name}", one.name, bases, _parameters(one)))
+    return [each for each in found if len(each.parameters) >= MANY and not declared[each.method] & set(each.bases)]
+
+
+def _bases(cls: ast.ClassDef) -> tuple[str, ...]:
+    nodes = [base.value if isinstance(base, ast.Subscript) else base for base in cls.bases]
+    return tuple(node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in nodes)
+
+
+def _parameters(function: Function) -> tuple[str, ...]:
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    return tuple(ast.unparse(each) for each in every if each.arg not in ("self", "cls"))
+
+
+def signatures_again(package: Sequence[Module]) -> tuple[str, ...]:
+    """The signatures that occur more than once, parameter by parameter, and where."""
+    places: dict[str, list[str]] = {}
+    for each in signatures(package):
+        places.setdefault(f"({', '.join(each.parameters)})", []).append(each.place)
+    return twice(places)
+
+
+def signatures_shared(package: Sequence[Module]) -> tuple[str, ...]:
+    """The pairs of public functions with many equal parameters."""
+    every = [(each.place, frozenset(each.parameters)) for each in signatures(package)]
+    pairs = ((a, b) for number, a in enumerate(every) for b in every[:number])
+    return tuple(f"{len(a[1] & b[1])} parameters: {b[0]}; {a[0]}" for a, b in pairs if len(a[1] & b[1]) >= MANY)
 
 
 def long_functions(package: Sequence[Module], *, llvm: bool) -> tuple[str, ...]:
@@ -268,8 +332,18 @@ def privates(package: Sequence[Module], source: Path) -> list[Measure]:
 
 def measures(source: Path) -> Iterator[Measure]:
     package = modules(source)
+    written = [module for module in package if not module.generated]
+    yield Measure("files", len(package), "430")
+    yield Measure("lines of src", sum(module.lines for module in package), "-")
+    yield Measure("code lines", sum(module.code_lines for module in written), "48500")
+    longest = max(written, key=lambda module: module.lines)
+    yield Measure("lines of the longest file", longest.lines, "800", (longest.name,))
     yield from entered(source)
-    yield Measure("lines of src", sum(module.lines for module in package), "36000")
+    for words, pairs in (
+        ("signatures that occur more than once", signatures_again(package)),
+        (f"pairs of public functions with {MANY} or more equal parameters", signatures_shared(package)),
+    ):
+        yield Measure(words, len(pairs), "0", pairs)
     for what, found in (("class", classes_twice(package)), ("module", modules_twice(package))):
         yield Measure(f"{what} names that occur twice", len(found), "0", found)
     yield from privates(package, source)
@@ -279,16 +353,19 @@ def measures(source: Path) -> Iterator[Measure]:
         found = long_functions(package, llvm=llvm)
         yield Measure(f"functions of more than {LONG} lines{words}", len(found), aim, found)
     yield Measure("median length of a function", _median_length(package), "7")
+    yield from public_names(source)
 
 
 def _median_length(package: Sequence[Module]) -> float:
     return statistics.median(length(function) for module in package for function in module.functions)
 
 
-def print_table(rows: Sequence[Measure], *, names: bool) -> None:
-    print("| measure | now | aim |\n|---|---|---|")
+def print_table(rows: Sequence[Measure], before: Mapping[str, float], *, names: bool) -> None:
+    """Print the table, with a column of earlier figures if there are any."""
+    print(f"| measure |{' before |' if before else ''} now | aim |\n|---|---|---|{'---|' if before else ''}")
     for row in rows:
-        print(f"| {row.name} | {row.now:g} | {row.aim} |")
+        earlier = f" {before[row.name]:g} |" if row.name in before else " |" if before else ""
+        print(f"| {row.name} |{earlier} {row.now:g} | {row.aim} |")
     for row in rows if names else [row for row in rows if row.name.startswith("functions of more")]:
         if row.found:
             print(f"\n{row.name}:")
@@ -296,15 +373,18 @@ def print_table(rows: Sequence[Measure], *, names: bool) -> None:
 
 
 def main() -> None:
+    """Measure, print, and keep what is asked for."""
     parser = argparse.ArgumentParser(description="How hard the package is to read, in figures.")
     parser.add_argument("--source", type=Path, default=SOURCE, help="a folder that holds the package")
     parser.add_argument("--names", action="store_true", help="list what was counted")
-    parser.add_argument("--probe", choices=list(CALLS), help=argparse.SUPPRESS)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures in a file")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="print the figures of such a file beside")
     arguments = parser.parse_args()
-    if arguments.probe:
-        probe(arguments.probe)
-    else:
-        print_table(list(measures(arguments.source.resolve())), names=arguments.names)
+    rows = list(measures(arguments.source.resolve()))
+    before = json.loads(arguments.compare.read_text(encoding="utf-8")) if arguments.compare else {}
+    print_table(rows, before, names=arguments.names)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({row.name: row.now for row in rows}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
