@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
 
 from whippletree.errors import FileError
@@ -24,6 +25,16 @@ class Surroundings:
         own = [] if place is None else [place.resolve().parent]
         self.folders = [*own, *search]
         self._count = 0
+
+    def of_neighbour(self, place: Path) -> Surroundings:
+        """Return the surroundings of another file in the same folder.
+
+        >>> Surroundings("robots/arm.yaml", Path("robots/arm.yaml"), []).of_neighbour(Path("robots/arm.urdf")).name
+        'robots/arm.urdf'
+        """
+        other = copy(self)
+        other.name, other.place = str(place), place
+        return other
 
     def find(self, uri: str, element: XmlElement, near: Path | None = None) -> Path:
         """Return the file or folder that a reference leads to, below one of the folders.

@@ -17,14 +17,13 @@ from whippletree.model.description import GROUND, Body, JointUse
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
 
-__all__ = ["to_text"]
+__all__ = ["to_mjcf"]
 
 _WORDS: dict[type[Joint], str] = {Revolute: "hinge", Prismatic: "slide", Spherical: "ball", Free: "free"}
 
 
-def to_text(model: object) -> str:
+def to_mjcf(whole: WritableModel) -> str:
     """Return a mechanism as MJCF."""
-    whole = WritableModel.of(model, "MJCF")
     whole.check_closed()
     root = XmlTag("mujoco", model=whole.description.name)
     root.add("compiler", angle="radian", balanceinertia="false")
@@ -57,7 +56,7 @@ def _check_inertia(whole: WritableModel, body: Body) -> None:
     """Refuse an inertia that MuJoCo does not take: it wants positive moments, no two of them less than the third."""
     a, b, c = np.linalg.eigvalsh(np.array(body.properties.inertia, dtype=float))
     if a <= ROUNDING * c or a + b < (1.0 + ROUNDING) * c:
-        raise whole.refuse(f"body {quoted(body.name)}, whose inertia is that of a line or a disc or of no body,")
+        whole.lacks(f"body {quoted(body.name)}, whose inertia is that of a line or a disc or of no body")
 
 
 def _joint(element: XmlTag, whole: WritableModel, body: str) -> None:
@@ -67,19 +66,20 @@ def _joint(element: XmlTag, whole: WritableModel, body: str) -> None:
         return
     word = _WORDS.get(type(use.joint))
     if word is None:
-        raise whole.refuse(f"the {use.joint.kind} joint {quoted(use.name)}")
+        whole.lacks(f"the {use.joint.kind} joint {quoted(use.name)}")
+        return
     if len(set(use.armature)) > 1 or (word == "free" and use.armature):
-        raise whole.refuse(f"the armature of the {use.joint.kind} joint {quoted(use.name)}")
+        whole.lacks(f"the armature of the {use.joint.kind} joint {quoted(use.name)}")
     if word == "free":
         if use.parent != GROUND or use.on_parent != Placement() or use.on_child != Placement():
-            raise whole.refuse(f"the free joint {quoted(use.name)}, whose frames are not those of its bodies,")
+            whole.lacks(f"the free joint {quoted(use.name)}, whose frames are not those of its bodies")
         element.add("freejoint", name=use.name)
         return
     given = {"name": use.name, "type": word, "pos": numbers(use.on_child.point)}  # type: ignore[arg-type]
     if word != "ball":
         given["axis"] = numbers([row[2] for row in use.on_child.rotation])
     elif use.on_child.rotation != Placement().rotation:
-        raise whole.refuse(f"the ball joint {quoted(use.name)}, whose frame is turned against its child,")
+        whole.lacks(f"the ball joint {quoted(use.name)}, whose frame is turned against its child")
     for key, value in (
         ("armature", float(use.armature[0]) if use.armature else 0.0),
         ("damping", entry.damping),
@@ -98,7 +98,7 @@ def _joint(element: XmlTag, whole: WritableModel, body: str) -> None:
 def _close(equality: XmlTag, whole: WritableModel, use: JointUse) -> None:
     """Write what closes a loop, from the side that is not the ground."""
     if use.armature:
-        raise whole.refuse(f"the armature of joint {quoted(use.name)}, which closes a loop,")
+        whole.lacks(f"the armature of joint {quoted(use.name)}, which closes a loop")
     turned = use.parent == GROUND
     first, second, pose = (use.child, use.parent, use.on_child) if turned else (use.parent, use.child, use.on_parent)
     bodies = {"body1": first} | ({} if second == GROUND else {"body2": second})
@@ -112,7 +112,7 @@ def _close(equality: XmlTag, whole: WritableModel, use: JointUse) -> None:
         equality.add("connect", name=use.name, anchor=anchor, **bodies)
         equality.add("connect", name=f"{use.name} (axis)", anchor=numbers(along.point), **bodies)  # type: ignore[arg-type]
     else:
-        raise whole.refuse(f"the {use.joint.kind} joint {quoted(use.name)}, which closes a loop,")
+        whole.lacks(f"the {use.joint.kind} joint {quoted(use.name)}, which closes a loop")
 
 
 def _placed(pose: Placement) -> dict[str, str]:

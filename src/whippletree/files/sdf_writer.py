@@ -10,7 +10,7 @@ from whippletree.model.description import GROUND, JointUse
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
 
-__all__ = ["to_text"]
+__all__ = ["to_sdf"]
 
 _WORDS: dict[type[Joint], str] = {
     Revolute: "revolute",
@@ -22,9 +22,8 @@ _WORDS: dict[type[Joint], str] = {
 }
 
 
-def to_text(model: object) -> str:
+def to_sdf(whole: WritableModel) -> str:
     """Return a mechanism as SDF."""
-    whole = WritableModel.of(model, "SDF")
     whole.check_closed()
     root = XmlTag("sdf", version="1.11")
     world = root.add("world", name=whole.description.name)
@@ -52,11 +51,12 @@ def _joint(element: XmlTag, whole: WritableModel, entry: WritableJoint) -> None:
     use = entry.use
     if isinstance(use.joint, Free) and use.parent == GROUND:
         if use.on_parent != Placement() or use.on_child != Placement():
-            raise whole.refuse(f"the free joint {quoted(use.name)}, whose frames are not those of its bodies,")
+            whole.lacks(f"the free joint {quoted(use.name)}, whose frames are not those of its bodies")
         return
     word = _WORDS.get(type(use.joint))
     if word is None:
-        raise whole.refuse(f"the {use.joint.kind} joint {quoted(use.name)}")
+        whole.lacks(f"the {use.joint.kind} joint {quoted(use.name)}")
+        return
     joint = element.add("joint", name=use.name, type=word)
     parent, child, pose = _sides(use)
     joint.add("parent", parent)

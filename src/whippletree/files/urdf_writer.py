@@ -14,7 +14,7 @@ from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
 
-__all__ = ["to_text"]
+__all__ = ["to_urdf"]
 
 _WORDS: dict[type[Joint], str] = {
     Revolute: "continuous",
@@ -29,11 +29,10 @@ _FAR = 1e6
 """The bounds of a slide that has none: the format wants some."""
 
 
-def to_text(model: object) -> str:
+def to_urdf(whole: WritableModel) -> str:
     """Return a mechanism as URDF."""
-    whole = WritableModel.of(model, "URDF")
     if tuple(whole.description.gravity) != (0.0, 0.0, -9.81):
-        raise whole.refuse("gravity other than 9.81 m/s^2 along -z")
+        whole.lacks("gravity other than 9.81 m/s^2 along -z")
     robot = XmlTag("robot", name=whole.description.name)
     robot.add("link", name="world")
     frames = {GROUND: Placement()} | {entry.use.child: entry.use.on_child for entry in whole.tree.values()}
@@ -59,7 +58,8 @@ def _joint(robot: XmlTag, whole: WritableModel, entry: WritableJoint, frames: di
     use = entry.use
     word = _WORDS.get(type(use.joint))
     if word is None or word == "spherical":
-        raise whole.refuse(f"the {use.joint.kind} joint {quoted(use.name)}")
+        whole.lacks(f"the {use.joint.kind} joint {quoted(use.name)}")
+        return
     bounds = entry.range
     limited = bounds is not None and bounds.lower is not None and bounds.upper is not None
     joint = robot.add("joint", name=use.name, type="revolute" if word == "continuous" and limited else word)
@@ -69,7 +69,7 @@ def _joint(robot: XmlTag, whole: WritableModel, entry: WritableJoint, frames: di
     if use.joint.nv and not isinstance(use.joint, Free):
         joint.add("axis", xyz="0 0 1")
     if entry.stiffness:
-        raise whole.refuse(f"the spring at joint {quoted(use.name)}")
+        whole.lacks(f"the spring at joint {quoted(use.name)}")
     if entry.damping or entry.friction:
         joint.add("dynamics", damping=numbers([entry.damping]), friction=numbers([entry.friction]))
     if use.joint.nv == 1 and (limited or word == "prismatic"):
@@ -85,7 +85,8 @@ def _joint(robot: XmlTag, whole: WritableModel, entry: WritableJoint, frames: di
 
 def _loop(robot: XmlTag, whole: WritableModel, use: JointUse, frames: dict[str, Placement]) -> None:
     if not isinstance(use.joint, _IN_LOOPS):
-        raise whole.refuse(f"the {use.joint.kind} joint {quoted(use.name)}, which closes a loop,")
+        whole.lacks(f"the {use.joint.kind} joint {quoted(use.name)}, which closes a loop")
+        return
     loop = robot.add("loop", name=use.name, type="revolute" if isinstance(use.joint, Revolute) else use.joint.kind)
     for tag, body, pose in (("predecessor", use.parent, use.on_parent), ("successor", use.child, use.on_child)):
         side = loop.add(tag, link=_link(body))

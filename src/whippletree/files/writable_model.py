@@ -48,13 +48,14 @@ class Following:
 
 @dataclass
 class WritableModel:
-    """What writers of other formats start from; whatever they cannot hold is refused here by its name."""
+    """What writers of other formats start from; whatever they cannot hold is listed in `lacking`, each by its name."""
 
     description: Description
     format: str
     tree: dict[str, WritableJoint] = field(default_factory=dict)
     closing: list[JointUse] = field(default_factory=list)
     following: list[Following] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
 
     @staticmethod
     def of(model: object, name: str) -> WritableModel:
@@ -65,7 +66,7 @@ class WritableModel:
         found = WritableModel(mechanism.describe().folded(), name)
         for use in found.description.joints:
             if use.armature and name != "MJCF":
-                raise found.refuse(f"the armature of joint {quoted(use.name)}")
+                found.lacks(f"the armature of joint {quoted(use.name)}")
         found._grow()
         found._couple()
         found._load()
@@ -74,16 +75,22 @@ class WritableModel:
                 found.tree[joint].range = bounds
         return found
 
-    def refuse(self, what: str, why: str = "cannot be expressed in it") -> FileError:
-        """Return an error that says what a format does not hold."""
-        return FileError(f"{what} {why}: {self.format} is not written")
+    def lacks(self, what: str) -> None:
+        """Say that the format cannot hold something; all of it is told at once, by `check_held`."""
+        if what not in self.lacking:
+            self.lacking.append(what)
+
+    def check_held(self, file: str) -> None:
+        """Refuse to write what the format cannot hold, each by its name."""
+        if self.lacking:
+            raise FileError(f"{file} is not written: {self.format} cannot hold {'; '.join(self.lacking)}", file=file)
 
     def _grow(self) -> None:
         """Find the joints that reach every body from the ground, in the order in which they do, and those left over."""
         waiting, reached = [*self.description.joints], {GROUND}
         for body in self.description.bodies:
             if body.kind is not None:
-                raise self.refuse(f"body {quoted(body.name)}, which has own coordinates,")
+                self.lacks(f"body {quoted(body.name)}, which has own coordinates")
         while True:
             use = next((one for one in waiting if (one.parent in reached) != (one.child in reached)), None)
             if use is None:
@@ -92,15 +99,15 @@ class WritableModel:
             seen = use if use.parent in reached else self._turned(use)
             reached.add(seen.child)
             self.tree[use.name] = WritableJoint(seen)
-        self.closing = waiting
+        self.closing = [use for use in waiting if {use.parent, use.child} <= reached]
         for body in self.description.bodies:
             if body.name not in reached:
-                raise self.refuse(f"body {quoted(body.name)}, which nothing connects with the ground,")
+                self.lacks(f"body {quoted(body.name)}, which nothing connects with the ground")
 
     def _turned(self, use: JointUse) -> JointUse:
         """Return a joint seen from its child: about the opposite axis its coordinate is the same."""
         if not isinstance(use.joint, Fixed | Revolute | Prismatic):
-            raise self.refuse(f"the {use.joint.kind} joint {quoted(use.name)}, whose child is nearer to the ground,")
+            self.lacks(f"the {use.joint.kind} joint {quoted(use.name)}, whose child is nearer to the ground")
         over = Placement(from_turns("x", (np.pi,)))
         on_parent, on_child = use.on_child @ over, use.on_parent @ over
         return replace(use, parent=use.child, child=use.parent, on_parent=on_parent, on_child=on_child)
@@ -109,11 +116,13 @@ class WritableModel:
         for use in self.description.closures:
             closure = use.closure
             if not isinstance(closure, Coupling) or len(use.coordinates) > 2 or any(i for _, i in use.coordinates):
-                raise self.refuse(f"closure {quoted(use.name)}")
+                self.lacks(f"closure {quoted(use.name)}")
+                continue
             names = [joint for joint, _ in use.coordinates]
             ratios, offset = [float(r) for r in closure.ratios], float(closure.offset)
             if len(names) != 2 or ratios[-1] == 0.0 or any(name not in self.tree for name in names):
-                raise self.refuse(f"closure {quoted(use.name)}")
+                self.lacks(f"closure {quoted(use.name)}")
+                continue
             # the joint with the ratio one follows the other, as `gear` and `mimic` have it
             k = 0 if ratios[0] == 1.0 else 1
             own, other = ratios[k], ratios[1 - k]
@@ -124,11 +133,12 @@ class WritableModel:
         d = self.description
         for group, kind in ((d.states, "state"), (d.events, "event")):
             for one in group:
-                raise self.refuse(f"{kind} {quoted(one.name)}")
+                self.lacks(f"{kind} {quoted(one.name)}")
         for use in d.forces:
             joint = use.coordinates[0][0] if len(use.coordinates) == 1 else ""
             if joint not in self.tree or self.tree[joint].use.joint.nv != 1:
-                raise self.refuse(f"force {quoted(use.name)}")
+                self.lacks(f"force {quoted(use.name)}, a {type(use.force).__name__}")
+                continue
             entry, force = self.tree[joint], use.force
             if isinstance(force, Friction):
                 entry.damping += float(force.viscous)
@@ -137,7 +147,7 @@ class WritableModel:
                 entry.stiffness, entry.rest = float(force.stiffness), float(force.rest)
                 entry.damping += float(force.damping)
             else:
-                raise self.refuse(f"force {quoted(use.name)}, a {type(force).__name__},")
+                self.lacks(f"force {quoted(use.name)}, a {type(force).__name__}")
 
     # ------------------------------------------------------------------ poses
 
@@ -159,10 +169,10 @@ class WritableModel:
         return found
 
     def check_closed(self) -> None:
-        """Refuse a loop that is open at zero coordinates, or whose closing joint is not at zero there."""
+        """Look for loops that are open at zero coordinates, or whose closing joint is not at zero there."""
         poses = self.poses()
         for use in self.closing:
             one, other = poses[use.parent] @ use.on_parent, poses[use.child] @ use.on_child
             off = np.abs(one.matrix() - other.matrix()).max()
             if off > OPEN_LOOP:
-                raise self.refuse(f"the loop at {quoted(use.name)}", "is not closed at zero coordinates")
+                self.lacks(f"the loop at {quoted(use.name)}, which is not closed at zero coordinates")
