@@ -151,7 +151,7 @@ def test_meshes_come_from_files_or_it_is_said_why_not(tmp_path) -> None:
     broken.write_text("v 0 0 0\nf 1 2 3\n")
     for name, why in (
         ("none.stl", "no such file"),
-        ("a.dae", "STL and OBJ"),
+        ("a.ply", "of meshes, .stl, .obj"),
         (str(broken), "corner that is not there"),
     ):
         assert meshes.triangles(name) is None

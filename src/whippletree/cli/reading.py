@@ -42,6 +42,13 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="a folder of files that are drawn in; repeatable",
     )
+    parser.add_argument(
+        "--packages",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a folder of packages that the file names (package://, model://), or NAME=FOLDER; repeatable",
+    )
     parser.add_argument("--keyframe", metavar="NAME", help="the keyframe of an MJCF file at which to start")
     parser.add_argument("--xacro", action="store_true", help="expand the file by xacro, which evaluates what is in it")
 
@@ -57,12 +64,25 @@ def read_model(chosen: argparse.Namespace, file: str | None = None) -> Model:
         stops=chosen.stops,
         loops=chosen.loops,
         search=chosen.search,
+        packages=_packages(chosen.packages),
         xacro=chosen.xacro,
         keyframe=_keyframe(chosen.keyframe),
     )
     for remark in model.report:
         print(f"{model.name}: {remark}", file=sys.stderr)
     return _with_parameters(model, getattr(chosen, "set", []))
+
+
+def _packages(given: list[str]) -> dict[str, str] | list[str]:
+    """Return the folders of packages: by name if they are given so.
+
+    >>> _packages(["arm=/robots/arm_v2"]), _packages(["/robots"])
+    ({'arm': '/robots/arm_v2'}, ['/robots'])
+    """
+    named = dict(one.split("=", 1) for one in given if "=" in one)
+    if named and len(named) < len(given):
+        raise FileError("--packages: give all of them as NAME=FOLDER, or all as FOLDER")
+    return named or given
 
 
 def _with_parameters(model: Model, given: list[str]) -> Model:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from whippletree.errors import FileError
 from whippletree.files.file_limits import LARGEST_FILE, MOST_INCLUDES
+from whippletree.files.package_folders import PackageFolders
 from whippletree.files.xml_source import XmlElement
 
 __all__ = ["Surroundings"]
@@ -20,8 +21,12 @@ class Surroundings:
     []
     """
 
-    def __init__(self, name: str, place: Path | None, search: Sequence[Path]) -> None:
+    def __init__(
+        self, name: str, place: Path | None, search: Sequence[Path], packages: PackageFolders | None = None
+    ) -> None:
         self.name, self.place = name, place
+        self.packages = PackageFolders({}, []) if packages is None else packages
+        self._homes: set[Path] = set()
         own = [] if place is None else [place.resolve().parent]
         self.folders = [*own, *search]
         self._count = 0
@@ -39,14 +44,15 @@ class Surroundings:
     def find(self, uri: str, element: XmlElement, near: Path | None = None) -> Path:
         """Return the file or folder that a reference leads to, below one of the folders.
 
-        Schemes are taken off (`package://robot/x.stl`, `model://x`, `file://x`): what they stand for depends on an
-        installation. Then the reference is looked for from each folder, with and without its first part; first of all
-        `near` a file that is drawn in itself.
+        A package that it names (`package://robot/x.stl`, `model://x`) is looked for first. Then its scheme is taken
+        off, and it is looked for from each folder, with and without its first part; first of all `near` a file that is
+        drawn in itself.
         """
         place = next(self._places(uri, near), None)
         if place is None:
             where = " or ".join(map(str, self.folders)) or "a text, which is in no folder"
-            raise element.error(f"{uri!r} is not found in {where}: name its folder with search=")
+            packages = "" if self.packages.split(uri) is None else f", nor as a package ({self.packages.words()})"
+            raise element.error(f"{uri!r} is not found in {where}{packages}: name its folder with search=")
         if not self.allows(place):
             raise element.error(f"{uri!r} is outside of the model's folder: name its folder with search=")
         return place
@@ -60,20 +66,24 @@ class Surroundings:
         return next((place for place in self._places(uri) if self.allows(place) and place.is_file()), None)
 
     def allows(self, place: Path) -> bool:
-        """Tell whether a file is below one of the folders."""
-        return any(place.is_relative_to(folder) for folder in self.folders)
+        """Tell whether a file is below one of the folders, or in a package that was found."""
+        return any(place.is_relative_to(folder) for folder in (*self.folders, *self._homes))
 
     def _places(self, uri: str, near: Path | None = None) -> Iterator[Path]:
+        for home, place in self.packages.places(uri, self.place):
+            if _there(place):
+                self._homes.add(home)
+                yield place
         plain = uri.partition("://")[2].lstrip("/") if "://" in uri else uri
-        tries = [plain, plain.partition("/")[2]] if "://" in uri else [plain]
+        beside = f"{_GEOMETRY}/{plain}" if "/" not in plain else ""
+        tries = [plain, plain.partition("/")[2] if "://" in uri else beside]
         for folder in self.folders if near is None else [near, *self.folders]:
             for part in filter(None, tries):
                 try:
                     place = (folder / part).resolve()
-                    there = place.exists()
                 except (OSError, ValueError, RuntimeError):
                     continue
-                if there:
+                if _there(place):
                     yield place
 
     def read(self, place: Path, element: XmlElement) -> bytes:
@@ -90,3 +100,14 @@ class Surroundings:
                 file=element.file,
                 line=element.line,
             ) from None
+
+
+_GEOMETRY = "Geometry"
+"""The folder beside a model in which OpenSim looks for meshes."""
+
+
+def _there(place: Path) -> bool:
+    try:
+        return place.exists()
+    except (OSError, ValueError):
+        return False

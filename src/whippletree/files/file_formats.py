@@ -10,6 +10,7 @@ from typing import Any
 from whippletree.errors import FileError, ModelError
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.formats import ModelContent, format_of, format_written_as
+from whippletree.files.package_folders import PackageFolders
 from whippletree.model.io.model_file import Model
 
 __all__ = ["foreign_text", "read_bytes"]
@@ -23,6 +24,7 @@ def read_bytes(
     search: Sequence[Path],
     base: str | None,
     stops: bool | float,
+    packages: PackageFolders | None = None,
     **choices: Any,
 ) -> Model | None:
     """Read what another program has written; return None for what is the package's own YAML.
@@ -33,7 +35,7 @@ def read_bytes(
     True
     """
     try:
-        content = ModelContent(data, Surroundings(name, place, search), **choices)
+        content = ModelContent(data, Surroundings(name, place, search, packages), **choices)
         found = format_of(content)
         if found is None:
             return None

@@ -44,3 +44,12 @@ ROUNDING = 1e-12
 
 LARGEST_MESH = 100_000_000
 """Bytes of a mesh from which an inertia follows."""
+
+MOST_MESH_LEVELS = 50
+"""Levels to which nodes of a scene in a mesh file are nested."""
+
+MOST_MESH_NUMBERS = 60_000_000
+"""Numbers that a compressed part of a mesh file may hold."""
+
+LEVELS_ABOVE = 6
+"""How many folders above a model file those are looked for that a package's folder may stand in."""

@@ -1,68 +1,113 @@
-"""Meshes from files: STL, as text or binary, and OBJ, as triangles."""
+"""Meshes from files: which reader each format has; STL, as text or binary, and MuJoCo's own format.
+
+Whatever is wrong with a file is a `ValueError` that says what.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from whippletree.files.surfaces import Beside, Surface
 from whippletree.foundation.arrays import Array
+from whippletree.foundation.late_imports import imported
 
-__all__ = ["MESH_SUFFIXES", "read_triangles"]
+__all__ = ["MESH_SUFFIXES", "read_surfaces", "read_triangles"]
 
 
-MESH_SUFFIXES = (".stl", ".obj")
+MESH_SUFFIXES = (".stl", ".obj", ".dae", ".gltf", ".glb", ".vtp", ".msh")
 """Ends of the names of meshes that are read."""
 
+_ELSEWHERE = {
+    ".obj": ("obj_mesh", "obj_surfaces"),
+    ".dae": ("collada_mesh", "collada_surfaces"),
+    ".gltf": ("gltf_mesh", "gltf_surfaces"),
+    ".glb": ("gltf_mesh", "gltf_surfaces"),
+    ".vtp": ("vtk_mesh", "vtk_surfaces"),
+}
 
-def read_triangles(path: Path, largest: int) -> Array:
-    """Return the triangles of a file (n, 3, 3), of at most `largest` bytes; what is wrong with it is a `ValueError`."""
-    readers: dict[str, Callable[[bytes], Array]] = {".stl": _stl, ".obj": _obj}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise ValueError("of meshes, STL and OBJ files are read")
-    if path.stat().st_size > largest:
-        raise ValueError(f"it has more than {largest} bytes")
-    found = reader(path.read_bytes())
-    if not len(found) or not np.isfinite(found).all():
+
+def read_surfaces(path: Path, largest: int) -> list[Surface]:
+    """Return the surfaces of a file, of at most `largest` bytes; it names others of its own folder at most."""
+    suffix = path.suffix.lower()
+    if suffix not in MESH_SUFFIXES:
+        raise ValueError(f"of meshes, {', '.join(MESH_SUFFIXES)} are read")
+    own: dict[str, Callable[[bytes], list[Surface]]] = {".stl": _stl, ".msh": _msh}
+    data = _contents(path, largest)
+    if suffix in own:
+        found = own[suffix](data)
+    else:
+        module, name = _ELSEWHERE[suffix]
+        reader: Callable[[bytes, Beside], list[Surface]] = imported(f"whippletree.files.{module}", name)
+        found = reader(data, lambda name: _contents(_beside(path, name), largest))
+    found = [one for one in found if len(one.triangles)]
+    if not found or not all(np.isfinite(one.points).all() for one in found):
         raise ValueError("it has no triangles, or such that are nowhere")
     return found
 
 
-def _stl(data: bytes) -> Array:
-    """Return the triangles of an STL file, binary if its length is that of its count of triangles.
+def read_triangles(path: Path, largest: int) -> Array:
+    """Return the triangles of a file (n, 3, 3), of at most `largest` bytes."""
+    return np.concatenate([one.corners for one in read_surfaces(path, largest)])
 
-    >>> one = np.zeros(1, dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
-    >>> _stl(bytes(80) + np.uint32(1).tobytes() + one.tobytes()).shape
-    (1, 3, 3)
+
+def _contents(path: Path, largest: int) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(largest + 1)
+    if len(data) > largest:
+        raise ValueError(f"it has more than {largest} bytes")
+    return data
+
+
+def _beside(path: Path, name: str) -> Path:
+    """Return the place of a file that a mesh names, which must be in the mesh's folder or below."""
+    home = path.resolve().parent
+    place = (home / name).resolve()
+    if not place.is_relative_to(home) or not place.is_file():
+        raise ValueError(f"{name} is not beside it")
+    return place
+
+
+def _stl(data: bytes) -> list[Surface]:
+    """Return the surface of an STL file, binary if it is long enough for its count of triangles.
+
+    >>> one = np.zeros(1, dtype=_STL)
+    >>> _stl(bytes(80) + np.uint32(1).tobytes() + one.tobytes())[0].triangles.shape
+    (1, 3)
     """
     count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else -1
-    if len(data) == 84 + 50 * count:
-        rows = np.frombuffer(data[84:], dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
-        return np.asarray(rows["corners"], dtype=np.float64)
-    words = [line.split() for line in data.decode("ascii", "replace").splitlines()]
-    corners = [[float(x) for x in line[1:4]] for line in words if line[:1] == ["vertex"] and len(line) == 4]
-    return np.array(corners[: len(corners) // 3 * 3], dtype=np.float64).reshape(-1, 3, 3)
+    rest = len(data) - 84 - 50 * count
+    if count > 0 and (rest == 0 or (rest > 0 and data.lstrip()[:5].lower() != b"solid")):
+        rows = np.frombuffer(data, dtype=_STL, count=count, offset=84)
+        corners = np.asarray(rows["corners"], dtype=np.float64)
+    else:
+        words = [line.split() for line in data.decode("ascii", "replace").lower().splitlines()]
+        plain = [[float(x) for x in line[1:4]] for line in words if line[:1] == ["vertex"] and len(line) == 4]
+        corners = np.array(plain[: len(plain) // 3 * 3], dtype=np.float64).reshape(-1, 3, 3)
+    return [Surface(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))]
 
 
-def _obj(data: bytes) -> Array:
-    """Return the triangles of an OBJ file; faces with more corners are fans.
+_STL = [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")]
 
-    >>> _obj(b"v 0 0 0\\nv 1 0 0\\nv 1 1 0\\nv 0 1 0\\nf 1 2 3 4").shape
-    (2, 3, 3)
+
+def _msh(data: bytes) -> list[Surface]:
+    """Return the surface of a file of MuJoCo: four counts, points, normals and texture coordinates, faces.
+
+    >>> _msh(np.array([3, 0, 0, 1], "<i4").tobytes() + np.eye(3, dtype="<f4").tobytes() + bytes(12))[0].points.shape
+    (3, 3)
     """
-    points: list[list[float]] = []
-    faces: list[tuple[int, int, int]] = []
-    for line in data.decode("utf-8", "replace").splitlines():
-        word, *rest = line.split() or [""]
-        if word == "v":
-            points.append([float(x) for x in rest[:3]])
-        elif word == "f":
-            corners = [int(one.split("/")[0]) for one in rest]
-            corners = [k - 1 if k > 0 else len(points) + k for k in corners]
-            faces += [(corners[0], b, c) for b, c in pairwise(corners[1:])]
-    if any(not 0 <= k < len(points) for face in faces for k in face) or any(len(p) != 3 for p in points):
+    if len(data) < 16:
+        raise ValueError("it is too short")
+    counts: Sequence[int] = np.frombuffer(data, "<i4", count=4).tolist()
+    points, normals, textures, faces = counts
+    if min(points, normals, textures, faces) < 0 or len(data) != 16 + 4 * (
+        3 * points + 3 * normals + 2 * textures + 3 * faces
+    ):
+        raise ValueError("it has another length than its counts say")
+    rows = np.frombuffer(data, "<f4", count=3 * points, offset=16).reshape(-1, 3).astype(np.float64)
+    corners = np.frombuffer(data, "<i4", offset=len(data) - 12 * faces).reshape(-1, 3).astype(np.intp)
+    if len(corners) and not (corners.min(initial=0) >= 0 and corners.max(initial=0) < points):
         raise ValueError("a face has a corner that is not there")
-    return np.array(points, dtype=np.float64).reshape(-1, 3)[np.array(faces, dtype=np.intp).reshape(-1, 3)]
+    return [Surface(rows, corners)]

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whippletree.elements.bodies import MassProperties, Shape
+from whippletree.elements.bodies.appearance import color_code
 from whippletree.elements.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.mjcf_actuators import add_actuators
 from whippletree.files.mjcf_equalities import add_equalities
 from whippletree.files.mjcf_options import any_nonzero, carry_out_options, word
-from whippletree.files.mjcf_source import compiled
+from whippletree.files.mjcf_source import PLAIN, compiled
 from whippletree.files.neutral_model import WORLD, NeutralFrame, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import about_axis, from_quaternion, with_axis
 from whippletree.files.weights import Weightless
@@ -63,6 +64,7 @@ class _MjcfReading:
 
     def __init__(self, mj: mujoco.MjModel, model: NeutralModel, lines: dict[str, int]) -> None:
         self._mj, self._m, self._lines = mj, model, lines
+        self._aside = _collision_groups(mj)
         self._bodies = [WORLD]
         self._joints: list[str] = []
 
@@ -193,17 +195,28 @@ class _MjcfReading:
         mj, found = self._mj, []
         for g in range(int(mj.body_geomadr[k]), int(mj.body_geomadr[k]) + int(mj.body_geomnum[k])):
             kind = word("Geom", mj.geom_type[g]).lower()
+            colliding = _collides(mj, g)
+            if kind not in _SHAPES or (not colliding and not self._is_seen(g)):
+                continue
+            looks = self._color(g), colliding and not self._is_seen(g)
             if kind == "mesh":
-                found += self._mesh(g)
-            if kind == "mesh" or kind not in _SHAPES:
+                found += self._mesh(g, *looks)
                 continue
             size = [float(x) for x in mj.geom_size[g]]
             sizes = {"sphere": size[:1], "box": [2 * x for x in size]}.get(kind, [size[0], 2 * size[1]])
             pose = from_quaternion(mj.geom_quat[g], mj.geom_pos[g])
-            found.append(Shape(kind, tuple(sizes), pose))
+            found.append(Shape(kind, tuple(sizes), pose, "", *looks))
         return found
 
-    def _mesh(self, g: int) -> list[Shape]:
+    def _is_seen(self, g: int) -> bool:
+        """Tell whether a geom is drawn as it stands: not if it is transparent, or in a group for collisions."""
+        return float(self._mj.geom_rgba[g][3]) > 0.0 and int(self._mj.geom_group[g]) not in self._aside
+
+    def _color(self, g: int) -> str:
+        rgba = tuple(map(float, self._mj.geom_rgba[g]))
+        return "" if rgba == PLAIN else color_code(rgba)
+
+    def _mesh(self, g: int, color: str, collides: bool) -> list[Shape]:
         """Return the mesh of a geom as its file has it: MuJoCo has moved it to its centre and principal axes."""
         mj, k = self._mj, int(self._mj.geom_dataid[g])
         start = int(mj.mesh_pathadr[k])
@@ -212,7 +225,7 @@ class _MjcfReading:
         file = bytes(mj.paths)[start:].split(b"\0")[0].decode("utf-8", "replace")
         moved = from_quaternion(mj.mesh_quat[k], mj.mesh_pos[k])
         pose = from_quaternion(mj.geom_quat[g], mj.geom_pos[g]) @ moved.inverse()
-        return [Shape("mesh", tuple(map(float, mj.mesh_scale[k])), pose, file)] if file else []
+        return [Shape("mesh", tuple(map(float, mj.mesh_scale[k])), pose, file, color, collides)] if file else []
 
     def _frames(self) -> None:
         """Keep named sites as frames."""
@@ -234,6 +247,26 @@ class _MjcfReading:
             add("kept aside", f"keyframe {name}: the start is the file's own unless keyframe= names it")
         if mj.nmocap:
             add("changed", "a mocap body is fixed to the ground")
+
+
+def _collides(mj: mujoco.MjModel, g: int) -> bool:
+    return bool(mj.geom_contype[g] or mj.geom_conaffinity[g])
+
+
+def _collision_groups(mj: mujoco.MjModel) -> set[int]:
+    """Return the groups of geoms that are not seen: those MuJoCo hides, and those beside meshes for looks only."""
+    colliding, looks = set[int](), dict[int, bool]()
+    for g, group in enumerate(mj.geom_group.tolist()):
+        if _collides(mj, g):
+            colliding.add(group)
+        else:
+            looks[group] = looks.get(group, False) or word("Geom", mj.geom_type[g]) == "MESH"
+    meshed = any(looks[group] for group in looks if group < _HIDDEN)
+    return {group for group in {*colliding, *looks} if group >= _HIDDEN or (meshed and group not in looks)}
+
+
+_HIDDEN = 3
+"""The first of the groups of geoms that MuJoCo does not draw unless it is asked to."""
 
 
 def _own_name(name: str, default: str, used: set[str]) -> str:

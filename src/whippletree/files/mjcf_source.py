@@ -20,7 +20,10 @@ from whippletree.model.names import quoted
 MujocoObject: TypeAlias = Any
 """A specification of MuJoCo's, or a part of one: its library says no types."""
 
-__all__ = ["compiled"]
+__all__ = ["PLAIN", "compiled"]
+
+PLAIN = (0.5, 0.5, 0.5, 1.0)
+"""The colour of geoms to which a file gives none."""
 
 _COPYING = ("replicate", "composite", "flexcomp")
 _REFUSED = ("flexcomp", "flex", "composite", "plugin")
@@ -128,6 +131,10 @@ def _check_place(element: XmlElement, key: str, around: Surroundings) -> None:
 
 def _strip(spec: MujocoObject, around: Surroundings, remarks: Remarks) -> None:
     """Take out what is for eyes only, and meshes whose files are missing where no inertia needs them."""
+    colors = {one.name: _color(spec, one) for one in spec.materials}
+    for geom in spec.geoms:
+        own = tuple(geom.rgba) != PLAIN  # which goes before the material's
+        geom.rgba = geom.rgba if own else colors.get(geom.material, PLAIN)
     for group in (spec.geoms, spec.sites, spec.tendons):
         for one in group:
             one.material = ""
@@ -153,6 +160,15 @@ def _strip(spec: MujocoObject, around: Surroundings, remarks: Remarks) -> None:
     for mesh in [*spec.meshes]:
         if (mesh.name or Path(mesh.file).stem) in missing:
             spec.delete(mesh)
+
+
+def _color(spec: MujocoObject, material: MujocoObject) -> tuple[float, ...]:
+    """Return the colour of a material; that of a texture is the first of its two, plain if it is in a file."""
+    textures = [spec.texture(name) for name in material.textures if name]
+    if not textures or textures[0] is None:
+        return tuple(map(float, material.rgba))
+    in_a_file = textures[0].builtin.name.endswith("NONE")
+    return PLAIN if in_a_file else (*map(float, textures[0].rgb1), 1.0)
 
 
 def _is_missing(mesh: MujocoObject, spec: MujocoObject, around: Surroundings) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -68,7 +69,7 @@ class NeutralTranslation:
     """The calls on a `Mechanism` that a model stands for."""
 
     def __init__(self, model: NeutralModel) -> None:
-        self._model = model
+        self._model, self._meshes = model, _found_meshes(model)
         places = LegalNames(model.remarks, {"ground"})
         self._places = {WORLD: "ground"} | {name: places.legal(name, "link") for name in model.links}
         self._frames = [(places.legal(frame.name, "frame"), frame) for frame in model.frames]
@@ -148,7 +149,7 @@ class NeutralTranslation:
             raise FileError(f"{place}: {error}", file=file, line=line) from error
 
     def _link(self, link: NeutralLink) -> None:
-        given = link.properties.drawn_as(tuple(_drawn(link.shapes, self._model)))
+        given = link.properties.drawn_as(tuple(_drawn(link.shapes, self._meshes)))
         self._mechanism.body(self._places[link.name], None if given == MassProperties() and not given.shapes else given)
 
     def _joint(self, use: NeutralJoint) -> None:
@@ -226,12 +227,41 @@ class NeutralTranslation:
         return {name: line for name, line in {**places, **couplings, **joints}.items() if line is not None}
 
 
-def _drawn(shapes: Iterable[Shape], model: NeutralModel) -> Iterator[Shape]:
+def _found_meshes(model: NeutralModel) -> dict[str, Path]:
+    """Return where the meshes are that a model names; what is not found, or of no kind that is drawn, is remarked."""
+    named = {one.file: link.line for link in reversed(model.links.values()) for one in link.shapes if one.file}
+    if model.around is None:
+        return {}
+    places = {file: model.around.seek(file) for file in reversed(named)}
+    missing = [file for file, place in places.items() if place is None]
+    if missing:
+        where = " or ".join(map(str, model.around.folders)) or "a text, which is in no folder"
+        packaged = any(model.around.packages.split(file) for file in missing)
+        also = f", nor as packages: {model.around.packages.words()}" if packaged else ""
+        remedy = "name the folders of packages with packages=" if packaged else "name their folder with search="
+        text = f"meshes that are not found ({_some(missing)}) in {where}{also}: {remedy}"
+        model.remarks.add("not understood", text, named[missing[0]])
+    found = {file: place for file, place in places.items() if place is not None}
+    others = [file for file, place in found.items() if place.suffix.lower() not in MESH_SUFFIXES]
+    if others:
+        text = f"meshes that are not drawn ({_some(others)}): {', '.join(MESH_SUFFIXES)} are"
+        model.remarks.add("not understood", text, named[others[0]])
+    return {file: place for file, place in found.items() if file not in others}
+
+
+def _some(files: list[str]) -> str:
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return ", ".join(files[:_NAMED]) + more
+
+
+_NAMED = 5
+"""So many files are named where there may be many."""
+
+
+def _drawn(shapes: Iterable[Shape], meshes: Mapping[str, Path]) -> Iterator[Shape]:
     """Yield what pictures show: shapes, and meshes whose files are there; others are kept as references only."""
     for shape in shapes:
         if shape.kind != "mesh":
             yield shape
-            continue
-        place = None if model.around is None else model.around.seek(shape.file)
-        if place is not None and place.suffix.lower() in MESH_SUFFIXES:
-            yield replace(shape, file=str(place))
+        elif shape.file in meshes:
+            yield replace(shape, file=str(meshes[shape.file]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from whippletree.elements.bodies import Shape
+from whippletree.elements.bodies.appearance import color_code
 from whippletree.files.opensim_source import OpensimObjects
 from whippletree.files.poses import from_turns
 from whippletree.files.xml_source import XmlElement
@@ -22,7 +24,7 @@ def shapes_of(objects: OpensimObjects, body: XmlElement, on: Placement) -> Itera
         for one in group.children:
             found = _shape(objects, one, on)
             if found is not None:
-                yield found
+                yield replace(found, color=_color(objects, one.child("Appearance") or one))
     for group in body.all("VisibleObject"):
         yield from _displayed(objects, group, on)
 
@@ -41,6 +43,11 @@ def _shape(objects: OpensimObjects, one: XmlElement, on: Placement) -> Shape | N
     return None
 
 
+def _color(objects: OpensimObjects, element: XmlElement) -> str:
+    rgb = objects.numbers(element, "color", count=3)
+    return color_code(rgb) if rgb else ""
+
+
 def _displayed(objects: OpensimObjects, group: XmlElement, on: Placement) -> Iterator[Shape]:
     """Yield the meshes that a body of version 3 shows."""
     whole = objects.numbers(group, "scale_factors", count=3, default=(1.0, 1.0, 1.0))
@@ -51,4 +58,6 @@ def _displayed(objects: OpensimObjects, group: XmlElement, on: Placement) -> Ite
         turn = objects.numbers(one, "transform", count=6, default=(0.0,) * 6)
         own = objects.numbers(one, "scale_factors", count=3, default=(1.0, 1.0, 1.0))
         pose = Placement(from_turns("xyz", turn[:3]), turn[3:])  # type: ignore[arg-type]
-        yield Shape("mesh", tuple(a * b for a, b in zip(whole, own, strict=True)), on @ pose, file)
+        yield Shape(
+            "mesh", tuple(a * b for a, b in zip(whole, own, strict=True)), on @ pose, file, _color(objects, one)
+        )

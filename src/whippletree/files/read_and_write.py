@@ -28,6 +28,7 @@ def read(
     search: str | os.PathLike[str] | list[str] | tuple[str, ...] = (),
     xacro: bool = False,
     keyframe: str | int | None = None,
+    packages: object = (),
 ) -> Model:
     """Read a model: from a file, or from text, which has more than one line.
 
@@ -37,7 +38,9 @@ def read(
 
     `base` says what holds a robot that nothing connects with the ground: "fixed" or "free". `stops` makes stops of the
     ranges of joints, with that stiffness if it is a number. `loops` names the YAML file beside a URDF that says which
-    frames coincide. Files that a file draws in must be in its own folder or in one of the folders of `search`. With
+    frames coincide. Files that a file draws in must be in its own folder or in one of the folders of `search`.
+    `packages` says where the packages are that it names (`package://name/...`, `model://name/...`), as folders or by
+    name; they are also looked for above and beside the file, and where the environment says. With
     `xacro`, a file that has to be expanded first is expanded, which evaluates expressions in it. `keyframe` names the
     keyframe of an MJCF file at which to start, or gives its number.
 
@@ -46,9 +49,11 @@ def read(
     6
     """
     from whippletree.files.file_formats import read_bytes
+    from whippletree.files.package_folders import checked_packages
 
     choices: dict[str, Any] = {"base": _checked_base(base), "stops": _checked_stops(stops), "loops": loops}
     choices |= {"xacro": _checked_flag(xacro), "keyframe": _checked_keyframe(keyframe)}
+    choices["packages"] = checked_packages(packages)
     folders = _checked_folders(search)
     if isinstance(source, str) and "\n" in source:
         return read_bytes(source.encode(), "<text>", None, search=folders, **choices) or read_text(source)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from whippletree.elements.bodies import MassProperties, Shape
+from whippletree.elements.bodies.appearance import color_code
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Screw, Spherical, Universal
 from whippletree.errors import FileError, ModelError
 from whippletree.files.drawn_in import Surroundings
@@ -276,12 +277,23 @@ class _SdfReading:
             self._m.later.append(Weightless(name, link.properties))
         if self._text(element, "kinematic") in ("true", "1"):
             self._m.remarks.add("not understood", "<kinematic> of a link: it moves as forces make it", element.line)
-        for one in [*element.all("visual")] or [*element.all("collision")]:
+        for one in element.all("visual", "collision"):
             with self._m.remarks.of_looks():
                 shape = self._shape(scope, name, self._with_one_pose(one))
                 if shape is not None:
-                    link.shapes.append(shape)
+                    link.shapes.append(replace(shape, color=self._color(one), collides=one.tag == "collision"))
         return link
+
+    def _color(self, visual: XmlElement) -> str:
+        """Return the colour of a visual: the diffuse one of its material, or the ambient one."""
+        material = visual.child("material")
+        given = [] if material is None else [*material.all("diffuse"), *material.all("ambient")]
+        if not given:
+            return ""
+        rgba: list[float] = []
+        with self._m.remarks.of_looks():
+            rgba = given[0].numbers(given[0].text, None, f"<{given[0].tag}>")
+        return color_code(rgba) if len(rgba) in (3, 4) else ""
 
     def _with_one_pose(self, visual: XmlElement) -> XmlElement:
         """Return a visual with the first of its poses, as the format's own library takes it."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from whippletree.elements.bodies import MassProperties, Shape
+from whippletree.elements.bodies.appearance import color_code
 from whippletree.elements.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical
 from whippletree.errors import ModelError
 from whippletree.files.file_limits import ZERO_AXIS
@@ -78,6 +79,9 @@ class _UrdfReading:
         self._root = root
         self._model = NeutralModel(root.get("name") or "robot", root.file)
         self._alias: dict[str, str] = {}
+        self._materials = {
+            one.get("name"): one for one in reversed([*root.below()]) if one.tag == "material" and one.children
+        }
 
     def model(self) -> NeutralModel:
         """Return the whole robot."""
@@ -149,17 +153,29 @@ class _UrdfReading:
             raise element.error(str(error)) from None
 
     def _shapes(self, element: XmlElement) -> Iterator[Shape]:
-        """Yield what a link looks like: its visuals, or what it collides with if it has none."""
-        seen = [*element.all("visual")] or [*element.all("collision")]
-        for one in seen:
+        """Yield what a link looks like, and what it collides with."""
+        for one in element.all("visual", "collision"):
             with self._model.remarks.of_looks():
                 geometry = one.child("geometry")
                 for shape in () if geometry is None else geometry.children:
                     found = self._shape(shape)
                     if found is not None and (shape.tag != "mesh" or shape.get("filename")):
-                        yield Shape(*found, placement=self._origin(one), file=shape.get("filename"))
+                        looks = self._color(one), one.tag == "collision"
+                        yield Shape(*found, self._origin(one), shape.get("filename"), *looks)
                     else:
                         self._model.remarks.add("not understood", f"<{shape.tag}> as a geometry", shape.line)
+
+    def _color(self, visual: XmlElement) -> str:
+        """Return the colour of a visual: its material's own, or that of the material of this name."""
+        given = visual.child("material")
+        material = given if given is None or given.children else self._materials.get(given.get("name"))
+        for one in () if material is None else material.all("texture"):
+            self._model.remarks.add("not understood", "<texture> of a material", one.line)
+        rgba: tuple[float, ...] = ()
+        with self._model.remarks.of_looks():
+            color = None if material is None else material.child("color")
+            rgba = () if color is None else color.vector("rgba", count=4)
+        return color_code(rgba) if rgba else ""
 
     def _shape(self, shape: XmlElement) -> tuple[str, tuple[float, ...]] | None:
         if shape.tag == "box":

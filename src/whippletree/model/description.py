@@ -492,7 +492,7 @@ class Description:
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without symbols, which CasADi does not pickle: expressions travel as a function."""
         packed = serialization.packed(self.numbers(), self._symbols)
-        kinds = tuple(tuple((one.kind, one.file) for one in shapes) for shapes in self._shapes)
+        kinds = tuple(tuple((one.kind, one.file, one.color, one.collides) for one in own) for own in self._shapes)
         drawn = (kinds, *serialization.packed(self.shape_numbers(), self._symbols))
         return _restored, (self.outline(), self.parameter_values, *packed, drawn)
 

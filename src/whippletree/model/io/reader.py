@@ -278,6 +278,7 @@ class _Reading:
 
 
 _PLACED: dict[str, Reader] = {"at": values.vector, "rotation": values.rotation}
+_LOOKS: dict[str, Reader] = {"color": values.word, "collides": values.flag}
 _LOOSE: dict[str, Reader] = {
     "mass": values.number,
     "com": values.vector,
@@ -320,7 +321,7 @@ def _drawn_shapes(context: FileContext, node: Node) -> tuple[Shape, ...]:
 
 
 def _drawn_shape(context: FileContext, node: MapNode) -> Shape:
-    values.known_keys(node, (*DIMENSIONS, *_PLACED), "")
+    values.known_keys(node, (*DIMENSIONS, *_PLACED, *_LOOKS), "")
     kinds = [key for key in node.items if key in DIMENSIONS]
     if len(kinds) != 1:
         raise UnfitError(node.mark, f"give one of {', '.join(DIMENSIONS)}")
@@ -330,7 +331,8 @@ def _drawn_shape(context: FileContext, node: MapNode) -> Shape:
     given = _keys(context, node.items[kind], kind, {**sizes, **more}, {})
     where = {key: _PLACED[key](context, item, key) for key, item in node.items.items() if key in _PLACED}
     placement = Placement(where.get("rotation", IDENTITY), where.get("at", (0.0, 0.0, 0.0)))
-    return Shape(kind, tuple(given[name] for name in sizes), placement, given.get("file", ""))
+    looks = {key: _LOOKS[key](context, item, key) for key, item in node.items.items() if key in _LOOKS}
+    return Shape(kind, tuple(given[name] for name in sizes), placement, given.get("file", ""), **looks)
 
 
 def _shape(context: FileContext, node: MapNode, kind: str) -> MassProperties:

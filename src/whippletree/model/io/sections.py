@@ -168,7 +168,8 @@ class Sections:
         """Return a shape that is drawn."""
         sizes = dict(zip(DIMENSIONS[shape.kind], self._numbers(shape.size), strict=True))
         file = {"file": shape.file} if shape.file else {}
-        return {shape.kind: {**sizes, **file}, **self._pose(shape.placement)}
+        looks = ({"color": shape.color} if shape.color else {}) | ({"collides": True} if shape.collides else {})
+        return {shape.kind: {**sizes, **file}, **self._pose(shape.placement), **looks}
 
     def _frame(self, frame: Frame) -> Section:
         return {"on": frame.body, **self._pose(frame.placement)}
