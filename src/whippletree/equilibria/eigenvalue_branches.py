@@ -27,6 +27,7 @@ from whippletree.equilibria.equilibrium_tolerances import INDIFFERENT
 from whippletree.equilibria.load_case import quantity_named
 from whippletree.errors import EquilibriumError, StateError
 from whippletree.foundation.once import made_once
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.linear.linear_model import LinearModel
@@ -62,6 +63,7 @@ _OUTSIDE = 1e-3
 """By this share of the interval an estimate may be beyond its stable end: the change may be at that very end."""
 
 
+@readable
 @user_facing
 @dataclass(frozen=True, eq=False)
 class EigenvalueBranches:

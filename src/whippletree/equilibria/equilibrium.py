@@ -26,6 +26,7 @@ from whippletree.equilibria.stability import Stability, held_spectrum, judged, s
 from whippletree.errors import DynamicsError, EquilibriumError, StateError, WhippletreeError
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.linear.linear_model import LinearModel
@@ -53,6 +54,7 @@ Judgement = tuple[Stability, LinearModel | None]
 """The word about an equilibrium, and the linear model that it is from, if it is from one."""
 
 
+@readable
 @user_facing
 @dataclass(frozen=True, eq=False)
 class Equilibrium:

@@ -36,6 +36,7 @@ from whippletree.equilibria.equilibrium_tolerances import (
 from whippletree.equilibria.load_case import LoadCase, LoadQuantity, quantity_named
 from whippletree.errors import StateError, WhippletreeError
 from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["EquilibriumPath", "equilibrium_path", "values_of"]
 
 
+@readable
 @user_facing
 class EquilibriumPath(Sequence[Equilibrium]):
     """Equilibria in their order along a path; `values` (n,) of the number `name`, and `turning` points by index.
@@ -125,8 +127,6 @@ class EquilibriumPath(Sequence[Equilibrium]):
         turned = f"; turning at {', '.join(f'{self.values[k]:.6g}' for k in self.turning)}" if self.turning else ""
         ended = f"; {self.note}" if self.note else ""
         return f"{len(self)} equilibria over {self.name}: {counts}{turned}{ended}"
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return html_section(str(self), html_table(self._rows(), (self.name, "coordinates", "stability")))

@@ -15,6 +15,7 @@ import numpy as np
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.flexible_input import Array, positive
 from whippletree.flexible_bodies.section_fibres import Fibres, given_fibres, rectangle_fibres, ring_fibres
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
 
@@ -24,6 +25,7 @@ POISSON = 0.3
 """The Poisson ratio at which the ready sections have Cowper's shear factors (Journal of Applied Mechanics 33, 1966)."""
 
 
+@readable
 @user_facing
 @dataclass(frozen=True)
 class Section:

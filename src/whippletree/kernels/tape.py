@@ -17,6 +17,7 @@ from functools import cached_property
 
 import casadi as ca
 
+from whippletree.foundation.short_text import readable
 from whippletree.programs.lookup import LookupTable, called, table_of
 
 __all__ = ["Instruction", "OperationCount", "Tape", "arrange", "fuse", "read_labelled", "read_tape"]
@@ -77,6 +78,7 @@ Instruction = tuple[str, tuple[int, ...]]
 """A name and the values it works on; ("const", ...) and ("input", ...) are leaves."""
 
 
+@readable
 @dataclass(frozen=True)
 class OperationCount:
     """Scalar operations of a trace, as the papers count them.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whippletree.errors import StateError
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.allowed_motions import MotionSpace, motion_in_words
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Actuation", "actuation", "inverse_conditions"]
 
 
+@readable
 @user_facing
 @dataclass(frozen=True, eq=False)
 class Actuation:

@@ -17,6 +17,7 @@ import numpy as np
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
 from whippletree.foundation.arrays import Indices
 from whippletree.foundation.once import made_once
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.given_numbers import given_numbers
@@ -53,6 +54,7 @@ _LISTED = 8
 """How many indices of configurations a warning names."""
 
 
+@readable
 @user_facing
 @dataclass(frozen=True, eq=False)
 class Assemblies:

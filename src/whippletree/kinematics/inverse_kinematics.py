@@ -25,6 +25,7 @@ import numpy as np
 from whippletree.elements.forces import Limit
 from whippletree.errors import AssemblyError, AssemblyWarning, StateError
 from whippletree.foundation.arrays import Indices
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.batch_assembly import BatchCloser
@@ -56,6 +57,7 @@ _FAR = (-np.inf, np.inf)
 """The limits of a coordinate without limits."""
 
 
+@readable
 @user_facing
 @dataclass(frozen=True, eq=False)
 class PoseSolutions:

@@ -9,6 +9,7 @@ import numpy as np
 
 from whippletree.errors import AssemblyWarning, StateError
 from whippletree.foundation.once import made_once
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.following import Followed, InputPath, check_vector
@@ -51,6 +52,7 @@ class SweepEnd(NamedTuple):
     words: str
 
 
+@readable
 @user_facing
 @dataclass(frozen=True, eq=False)
 class JointSweep:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from whippletree.errors import ModelError
+from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description, JointUse
 from whippletree.model.names import suggestion
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Transmission", "transmission"]
 
 
+@readable
 class Transmission(NamedTuple):
     """The transmission angle (n), the joint it is at, the other joint of the coupler, and that of the output.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.foundation.arrays import Indices
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.actuation import inverse_conditions
@@ -42,6 +43,7 @@ Solve = Callable[[Nodes, Array], tuple[Array, Mask]]
 """Solves grid points, by their numbers, from configurations beside them; returns these, and where it could."""
 
 
+@readable
 @user_facing
 @dataclass(frozen=True, eq=False)
 class Workspace:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from whippletree.errors import ResultError, StateError
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.linear.eigenvalues import Spectrum
@@ -34,6 +35,7 @@ _SETTLED = 5.0
 """A step response is shown for so many time constants of the slowest mode unless the user says."""
 
 
+@readable
 class StepResponse(NamedTuple):
     """Times (n,) and the outputs' answers (n, outputs, inputs) to a unit step of each input."""
 
@@ -41,6 +43,7 @@ class StepResponse(NamedTuple):
     y: Array
 
 
+@readable
 @user_facing
 @dataclass(frozen=True, eq=False)
 class LinearModel:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
 from whippletree.linear.eigenvalues import Spectrum
 from whippletree.linear.linear_tolerances import SHOWN_SHARE, SYMMETRIC, ZERO_SHARE
@@ -25,6 +26,7 @@ _NAMED = 3
 """How many joints a table names for a mode."""
 
 
+@readable
 @dataclass(frozen=True)
 class Mode:
     """One way in which a mechanism moves by itself: x(t) = Re(shape exp(eigenvalue t)).
@@ -68,6 +70,7 @@ class Mode:
         return tuple(self.names[i] for i in order if size[i] > SHOWN_SHARE * size.max(initial=0.0))
 
 
+@readable
 class Modes(Sequence[Mode]):
     """All modes of a linear model, the slowest first, rigid ones at the beginning.
 
@@ -134,8 +137,6 @@ class Modes(Sequence[Mode]):
             numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(row[:4], widths[:4], strict=True))
             lines.append(f"{numbers:>{sum(widths[:4]) + 8}}  {row[4]:<{widths[4]}}  {row[5]}".rstrip())
         return "\n".join(lines)
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         head = ("nr", "frequency [Hz]", "omega [rad/s]", "damping ratio", "kind", "moves most")

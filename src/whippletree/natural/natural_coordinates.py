@@ -32,6 +32,7 @@ from whippletree.formulations.nodes.node_tree import column
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.cache import open_cache
 from whippletree.kernels.kernel import Array, Kernel, Signature
@@ -72,6 +73,7 @@ class NaturalPart(NamedTuple):
 
 
 @user_facing
+@readable
 class NaturalCoordinates:
     """The points and unit vectors of a mechanism, their conditions, and conversions of states.
 
@@ -455,7 +457,7 @@ class NaturalCoordinates:
             f"{len(self.vectors)} vectors{own}, {self.n_coordinates} coordinates; {self.n_conditions} conditions"
         )
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         rows = self._table()
         width = max((len(name) for _, name, _ in rows), default=0)
         return "\n".join([self._head(), *(f"  {kind:<7} {name:<{width}}  {of}" for kind, name, of in rows)])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
 from whippletree.realtime.step_equations import StepStatus
 
@@ -21,6 +22,7 @@ _NAP = 1.5e-3
 """Seconds before a deadline up to which the process sleeps; operating systems wake it late by up to about this."""
 
 
+@readable
 @dataclass(frozen=True)
 class PacedRun:
     """A run that kept pace with the clock: states at the ends of steps, the first at the start.

@@ -10,6 +10,7 @@ import numpy as np
 
 from whippletree.errors import SimulationError, StateError
 from whippletree.foundation.once import made_once
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.cache import open_cache
 from whippletree.kernels.entry import DONE, Signature
@@ -124,6 +125,7 @@ def _traced_step(system: System, options: StepOptions, natural: NaturalChoice | 
     return NaturalStep(system, options, natural)
 
 
+@readable
 @user_facing
 class RealtimeStepper:
     """Advances a mechanism by steps of fixed length and fixed work.
@@ -157,7 +159,7 @@ class RealtimeStepper:
         self.status = StepStatus.DONE
         self.reset(**start)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         o = self.options
         return (
             f"RealtimeStepper({quoted(self.system.description.name)}, step={o.step:g}, method={o.method!r}, "

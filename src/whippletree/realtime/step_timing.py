@@ -9,12 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from whippletree.foundation.short_text import readable
+
 __all__ = ["StepTiming", "step_times"]
 
 _AGAIN = 5
 """How often each step is repeated from its state: the least of these times is the step's own, free of interrupts."""
 
 
+@readable
 @dataclass(frozen=True)
 class StepTiming:
     """Times of single steps in seconds, called from Python.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any
 
 from whippletree.errors import StateError
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
+from whippletree.foundation.short_text import readable
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import shown
 
@@ -38,6 +39,7 @@ _FEWEST_DIGITS = 3.0
 """A run with fewer right digits is not confirmed."""
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """What was measured about a run, and the limits it is held to.
@@ -268,10 +270,15 @@ class Certificate:
         return tuple([*found, "further runs"] if self.second_run else found)
 
     def __eq__(self, other: object) -> bool:
-        return repr(self) == repr(other) if isinstance(other, Certificate) else NotImplemented  # NaN is itself
+        return self._identity == other._identity if isinstance(other, Certificate) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> str:
+        """All figures as text, in which NaN equals itself."""
+        return repr(astuple(self))
 
     @property
     def summary(self) -> str:

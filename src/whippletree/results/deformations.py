@@ -15,6 +15,7 @@ import numpy as np
 from whippletree.elements.bodies import FlexibleBody
 from whippletree.elements.bodies.flexible import LARGEST_DEFLECTION, LARGEST_ROTATION
 from whippletree.errors import ModelError
+from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
 from whippletree.results.replay import Replay
@@ -28,6 +29,7 @@ FASTEST_SPIN = 0.1
 cent."""
 
 
+@readable
 class Deformation(NamedTuple):
     """How a flexible body is deformed: in its own frame, at its stations, or at its interfaces if it has no stations.
 
@@ -58,6 +60,7 @@ def deformation(system: System, q: Array, body: object) -> Deformation:
     return Deformation(found.positions, found.displacement, found.rotation)
 
 
+@readable
 class Stress(NamedTuple):
     """Stresses in a flexible body: xx, yy, zz, xy, yz, zx in body axes, in pascals.
 

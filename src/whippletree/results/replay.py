@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import WhippletreeError
+from whippletree.foundation.short_text import Named
 from whippletree.kernels.kernel import Array
 from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.system import Energy, Reactions, System
@@ -106,7 +107,7 @@ class Replay:
         values = self._many(compute)
         return dict(zip(names, values, strict=True))
 
-    def forces(self) -> dict[str, ElementForce]:
+    def forces(self) -> Named[ElementForce]:
         """Return what every force element does, by name."""
 
         def compute(r: Replay) -> Results:
@@ -117,10 +118,12 @@ class Replay:
         parts = iter(self._many(compute) if uses else ())
         bodies = {use.name: tuple(body for body, _ in use.sides) for use in uses}
         pairs = zip(parts, parts, strict=True)  # wrenches and efforts, one after another
-        return {
-            use.name: ElementForce(bodies[use.name], wrenches, use.coordinates, efforts)
-            for use, (wrenches, efforts) in zip(uses, pairs, strict=True)
-        }
+        return Named(
+            {
+                use.name: ElementForce(bodies[use.name], wrenches, use.coordinates, efforts)
+                for use, (wrenches, efforts) in zip(uses, pairs, strict=True)
+            }
+        )
 
     def dissipated_powers(self) -> dict[str, Array]:
         """Return what every force element dissipates, by name, each (n,)."""

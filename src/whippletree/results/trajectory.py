@@ -13,6 +13,7 @@ from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, ResultError, StateError
 from whippletree.foundation.late_imports import Verb
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
+from whippletree.foundation.short_text import Named
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.element_registry import JointLike, PlaceLike
@@ -272,7 +273,7 @@ class Trajectory:
         found = self.closure_forces() if driven else {}
         return {name: _plain(found[name]) for name in driven}
 
-    def forces(self) -> dict[str, ElementForce]:
+    def forces(self) -> Named[ElementForce]:
         """Return what every force element does, by name: wrenches on bodies, efforts on joints.
 
         >>> from whippletree.results.example_runs import swing

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.errors import AssemblyError, StateError
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
@@ -78,6 +79,7 @@ class State:
     work_dissipated: float
 
 
+@readable
 @user_facing
 class Simulation:
     """A run that can be moved on step by step: read and write its state, clone it, pickle it.
@@ -214,6 +216,9 @@ class Simulation:
     @tau.setter
     def tau(self, tau: object) -> None:
         self.run_state.tau[:] = system_interface.checked_efforts(self.system, tau)
+
+    def __str__(self) -> str:
+        return f'Simulation of "{self.system.description.name}", at t = {self.run_state.t:.6g} s'
 
     def set_value(self, kind: str, name: str, index: int, value: float) -> None:
         """Set a velocity or an effort of a joint, a state of an element, or a parameter.

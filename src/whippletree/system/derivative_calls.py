@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.foundation.once import made_once
+from whippletree.foundation.short_text import Named, readable
 from whippletree.kernels.entry import DONE
 from whippletree.kernels.kernel import Array
 from whippletree.model.element_registry import PlaceLike
@@ -35,6 +36,7 @@ IndexArray = npt.NDArray[np.int_]
 _FORWARD = cache_key("forward_dynamics_derivatives", True)
 
 
+@readable
 class InverseDerivatives(NamedTuple):
     """Derivatives (..., nv, nv) of joint efforts for displacements, velocities and accelerations (the mass matrix)."""
 
@@ -105,11 +107,11 @@ class DerivativeParts:
     def __iter__(self) -> Iterator[Array]:
         return iter(self.by_kind().values())
 
-    def __repr__(self) -> str:
-        parts = ", ".join(f"{kind} {part.shape}" for kind, part in self.by_kind().items())
-        return f"{type(self).__name__}({parts})"
+    def __str__(self) -> str:
+        return f"{type(self).__name__}\n{Named(self.by_kind())}"
 
 
+@readable
 class ForwardDerivatives(DerivativeParts):
     """Derivatives of all accelerations (..., nv) in minimal coordinates; see `forward_dynamics_derivatives`.
 
@@ -120,12 +122,14 @@ class ForwardDerivatives(DerivativeParts):
     __slots__ = ()
 
 
+@readable
 class ResultDerivatives(DerivativeParts):
     """Derivatives of a result: each part has its shape, and one more axis for the columns; see `derivatives_of`."""
 
     __slots__ = ()
 
 
+@readable
 class MinimalCoordinates(NamedTuple):
     """The independent displacements and velocities of a mechanism, and what the others do when these change.
 

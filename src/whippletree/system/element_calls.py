@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.errors import ModelError, StateError
+from whippletree.foundation.short_text import Named
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues
@@ -131,7 +132,7 @@ class ElementCalls:
             "parameters": np.array(described.parameter_values) if given is None else inputs.parameter_array(given),
         }
         if not described.forces:
-            return {}
+            return Named()
         n = max(np.atleast_2d(value).shape[0] for value in states.values())  # q, v, ... above
         rows = {name: np.broadcast_to(np.atleast_2d(value), (n, value.shape[-1])) for name, value in states.items()}
         powers = dissipated_powers(self._evaluate.engine.equations, rows)
@@ -148,7 +149,7 @@ class ElementCalls:
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
         threads: int | None = None,
-    ) -> dict[str, ElementForce]:
+    ) -> Named[ElementForce]:
         """Return what every force element does, by name.
 
         Efforts `tau`, and accelerations `a` of prescribed joints, matter for force laws on reactions.
@@ -160,11 +161,11 @@ class ElementCalls:
         uses = self._description.forces
         if not uses:
             self._evaluate.inputs.idle(q=q, v=v, tau=tau, t=t, z=z, parameters=parameters)
-            return {}
+            return Named()
         options = CallOptions(a if self._description.reaction_laws else None, t, z, parameters=parameters)
         state = (q, v, tau) if self._description.reaction_laws else (q, v)
         values = self._evaluate("element_forces", state, options, None, threads)
-        result: dict[str, ElementForce] = {}
+        result: Named[ElementForce] = Named()
         at = 0
         for use in uses:
             n, m = len(use.sides), len(use.coordinates)

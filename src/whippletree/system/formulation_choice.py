@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from whippletree.foundation.short_text import readable
+
 __all__ = ["FormulationChoice", "GroupChoice", "close_ones", "fastest"]
 
 _CLOSE = (1.5, 1.2)
@@ -57,6 +59,7 @@ class GroupChoice(NamedTuple):
         return f"{words} ({self.counts[self.method]} operations; {', '.join(others)})"
 
 
+@readable
 class FormulationChoice(NamedTuple):
     """The formulation that `auto` uses: its name, the operations of the candidates, and what was left out, and why.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
+from whippletree.foundation.short_text import Named
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
 from whippletree.spatial.scalars import Scalar, expressions, shown
@@ -76,7 +77,7 @@ class KinematicCalls:
             self._inputs.idle_time(t)
         return self._evaluate.at_place("pose", name, (q,), parameters, out)
 
-    def poses(self, q: ArrayLike, *, t: float = START, parameters: ParameterValues = None) -> dict[str, Array]:
+    def poses(self, q: ArrayLike, *, t: float = START, parameters: ParameterValues = None) -> Named[Array]:
         """Return the poses (..., 4, 4) of all bodies and moving frames by name, found together in one call.
 
         >>> pendulum().poses([-np.pi / 2])["rod"].round(6)[:3, 0] + 0.0
@@ -97,7 +98,7 @@ class KinematicCalls:
         found[..., :3, :3] = held[..., :3] @ np.reshape([one.rotation for _, one in placed], (-1, 3, 3))
         points = self._points([x for _, one in placed for x in one.point], parameters)
         found[..., :3, 3] = held[..., 3] + (held[..., :3] @ points[..., None])[..., 0]
-        return {name: found[..., k, :, :] for k, name in enumerate(names)}
+        return Named({name: found[..., k, :, :] for k, name in enumerate(names)})
 
     def _points(self, entries: Sequence[Scalar], parameters: ParameterValues) -> Array:
         """Return points on bodies (..., n, 3) from their entries, which may depend on parameters."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
@@ -29,6 +30,7 @@ _COMPONENTS = (*(f"angular velocity about {c}" for c in "xyz"), *(f"velocity alo
 _FORCES = (*(f"moment about {c}" for c in "xyz"), *(f"force along {c}" for c in "xyz"))
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class NamedMatrix:
     """A matrix, or a batch of them (..., m, n), with the names of its rows and columns; NumPy takes it as an array.
@@ -69,7 +71,7 @@ class NamedMatrix:
     def __rmatmul__(self, other: object) -> Array:
         return np.asarray(np.asarray(other) @ self.values)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"{self.values!r}"
 
     def _repr_html_(self) -> str:

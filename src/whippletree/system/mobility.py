@@ -19,6 +19,7 @@ import numpy as np
 
 from whippletree.errors import AssemblyError
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
+from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler, coarser
 from whippletree.system.closure_numbers import ClosureNumbers, ClosureRow
@@ -68,6 +69,7 @@ class Redundancy(NamedTuple):
         return f"{text}; disagrees by {self.disagreement:.2g}{unit}" if self.disagreement else text
 
 
+@readable
 @dataclass(frozen=True)
 class Mobility:
     """How a mechanism can move.

@@ -10,10 +10,15 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.foundation.arrays import Mask
+from whippletree.foundation.short_text import readable, short_text
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import shown
 
 __all__ = ["ElementForce", "Energy", "Momentum", "Powers", "Reaction", "Reactions", "numbered"]
+
+
+COMPONENTS = ("Mx", "My", "Mz", "Fx", "Fy", "Fz")
+"""The components of a wrench, in order."""
 
 
 class _TwoEnergies(NamedTuple):
@@ -21,6 +26,7 @@ class _TwoEnergies(NamedTuple):
     potential: Array
 
 
+@readable
 class Energy(_TwoEnergies):
     """Kinetic and potential energy, in joules; arrays for batches.
 
@@ -44,6 +50,7 @@ class Energy(_TwoEnergies):
         return self.kinetic + self.potential
 
 
+@readable
 class Powers(NamedTuple):
     """What force elements do together: stored energy in joules, dissipated and input power in watts.
 
@@ -61,6 +68,7 @@ class Powers(NamedTuple):
         return self.supplied - self.dissipated
 
 
+@readable
 @dataclass(frozen=True)
 class ElementForce:
     """What one force element does: a wrench on each of its sides, an effort on each of its joint coordinates.
@@ -86,6 +94,19 @@ class ElementForce:
             raise StateError(f"the force acts on {', '.join(self.bodies) or 'joints only'}, not on {shown(name)}")
         return self.wrenches[..., self.bodies.index(name), :]
 
+    def __str__(self) -> str:
+        sides = [f"on {name} {_largest(self.wrenches[..., k, :])}" for k, name in enumerate(self.bodies)]
+        efforts = [
+            f"on {joint}[{k}] {short_text(self.efforts[..., n])}" for n, (joint, k) in enumerate(self.coordinates)
+        ]
+        return "; ".join([*sides, *efforts])
+
+
+def _largest(wrench: Array) -> str:
+    """Return the largest force and moment of a side, in words."""
+    moment, force = (np.linalg.norm(wrench[..., part], axis=-1).max(initial=0.0) for part in (slice(3), slice(3, 6)))
+    return f"{force:.6g} N, {moment:.6g} N m"
+
 
 def numbered(names: Iterable[str]) -> list[str]:
     """Return names of which none occurs twice: the second "arm" is "arm (2)".
@@ -102,6 +123,7 @@ def numbered(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
+@readable
 class Momentum(NamedTuple):
     """Angular and linear momentum (..., 3), in ground axes.
 
@@ -113,6 +135,7 @@ class Momentum(NamedTuple):
     linear: Array
 
 
+@readable
 @dataclass(frozen=True)
 class Reaction:
     """The whole wrench that a joint transmits to its described child, at the joint point on that child.
@@ -138,6 +161,7 @@ class Reaction:
         return self.wrench[..., 3:6]
 
 
+@readable
 class Reactions(Mapping[str, Reaction]):
     """The reactions of all joints, by name; `shared` names the joints among which redundancy leaves them open.
 
@@ -171,5 +195,15 @@ class Reactions(Mapping[str, Reaction]):
     def __len__(self) -> int:
         return len(self._names)
 
-    def __repr__(self) -> str:
-        return f"Reactions of {', '.join(self._names)}"
+    def __str__(self) -> str:
+        rows = [("joint", "force [N]", "moment [N m]", "")]
+        rows += [(name, short_text(self[name].force), short_text(self[name].moment), self._open(name)) for name in self]
+        widths = [max(len(row[k]) for row in rows) for k in range(3)]  # not empty: the head is one
+        lines = ("  ".join(word.ljust(width) for word, width in zip(row, (*widths, 0), strict=True)) for row in rows)
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _open(self, name: str) -> str:
+        """Return the components that redundancy leaves open, in words."""
+        unique: Mask = np.reshape(self[name].unique, (-1, 6))
+        found = [axis for k, axis in enumerate(COMPONENTS) if not unique[:, k].all()]
+        return f"not unique: {', '.join(found)}" if found else ""

@@ -114,7 +114,10 @@ def curve_of(function: ca.Function) -> CurveByPieces | None:
 
     >>> from whippletree.elements.drivers import Spline
     >>> curve_of(lookup(Spline([0, 1, 3], [2, 0, 1]).table))
-    Spline(times=(0.0, 1.0, 3.0), values=(2.0, 0.0, 1.0), ends='natural')
+    Spline
+      times   0, 1, 3
+      values  2, 0, 1
+      ends    natural
     """
     if function.name() != "lookup":
         return None

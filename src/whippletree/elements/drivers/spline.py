@@ -11,6 +11,7 @@ import numpy as np
 from whippletree.elements.drivers.curve import CurveByPieces, chosen, cubics, points
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
+from whippletree.foundation.short_text import readable
 from whippletree.programs.lookup import LookupTable
 
 __all__ = ["ENDS", "Spline"]
@@ -20,6 +21,7 @@ ENDS = ("natural", "clamped", "periodic", "not_a_knot", "four_points")
 """What can be asked of the ends."""
 
 
+@readable
 @dataclass(frozen=True, init=False)
 class Spline(CurveByPieces):
     """The cubic curve through (time, value) knots with continuous first and second derivatives.

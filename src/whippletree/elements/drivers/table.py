@@ -11,6 +11,7 @@ import numpy as np
 from whippletree.elements.drivers.curve import CurveByPieces, chosen, cubics, points
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
+from whippletree.foundation.short_text import readable
 from whippletree.programs.lookup import LookupTable
 
 __all__ = ["KINDS", "Table"]
@@ -19,6 +20,7 @@ KINDS = ("linear", "pchip", "hold")
 """How a table is read between its points."""
 
 
+@readable
 @dataclass(frozen=True, init=False)
 class Table(CurveByPieces):
     """Values y at places x, and how to read between them and beyond.
