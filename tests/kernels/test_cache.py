@@ -17,6 +17,7 @@ import pytest
 
 import whippletree as wt
 from support.systems import arm, loaded, same_bits, state
+from whippletree.cli import main
 from whippletree.kernels import cache as caches
 from whippletree.kernels import kernel as kernels
 from whippletree.kernels.cache import DiskCache, default_folder, open_cache
@@ -575,3 +576,82 @@ def test_the_key_follows_the_function_and_its_options(folder):
     again = arm(2).build().kernel("pose", frame="tip")
     assert isinstance(again, Kernel)
     assert again.key == variants[5].key
+
+
+def test_what_was_used_least_recently_goes_first(folder: Path) -> None:
+    cache = DiskCache(folder)
+    for k in range(4):
+        cache.store(f"key {k}", {"code": bytes(1000)})
+        os.utime(cache.path(f"key {k}"), (k * 1e5, k * 1e5))
+    assert cache.load("key 0") is not None  # which is a use
+    size = cache.size()[1] // 4
+    assert cache.prune(2 * size) == (2, 2 * size)
+    assert [cache.load(f"key {k}") is not None for k in range(4)] == [True, False, False, True]
+
+
+def test_the_cache_stays_bounded_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "LIMIT", 20_000)
+    cache = DiskCache(folder)
+    for k in range(60):
+        cache.store(f"key {k}", {"code": bytes(1000)})
+        os.utime(cache.path(f"key {k}"), (k + 1, k + 1))
+    assert 10_000 < cache.size()[1] <= 20_000
+    assert cache.load("key 59") is not None
+    assert cache.load("key 0") is None
+
+
+def test_half_files_of_dead_processes_go_and_others_stay(folder: Path) -> None:
+    cache = DiskCache(folder)
+    old, new = (folder / "kernels" / f"{name}.part" for name in ("old", "new"))
+    for file in (old, new):
+        file.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    cache.prune()
+    assert not old.exists()
+    assert new.exists()
+
+
+LOADING = """
+import sys
+from pathlib import Path
+from whippletree.kernels.cache import DiskCache
+cache = DiskCache(Path(sys.argv[1]))
+print("ready", flush=True)
+found = missing = 0
+for turn in range(300):
+    for k in range(5):
+        entry = cache.load(f"key {k}")
+        if entry is None:
+            missing += 1
+            cache.store(f"key {k}", {"code": bytes([k]) * 5000})
+        else:
+            assert entry == {"code": bytes([k]) * 5000}
+            found += 1
+print(found, missing)
+"""
+
+
+def test_pruning_beside_a_process_that_loads_costs_it_a_compile_at_most(folder: Path) -> None:
+    cache = DiskCache(folder)
+    command = [sys.executable, "-W", "error", "-c", LOADING, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        while other.poll() is None:
+            cache.prune(0)
+        out, err = other.communicate()
+    assert other.returncode == 0, err
+    found, missing = map(int, out.split())
+    assert missing > 5
+    assert found + missing == 1500
+
+
+def test_the_command_prunes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache = DiskCache(folder)
+    for k in range(3):
+        cache.store(f"key {k}", {"code": bytes(1_000_000)})
+    assert main(["cache", "prune", "--to", "1.5"]) == 0
+    assert "Removed 2 entries, 2.0 MB" in capsys.readouterr().out
+    assert cache.size()[0] == 1
+    with pytest.raises(SystemExit):
+        main(["cache", "prune", "--to", "much"])

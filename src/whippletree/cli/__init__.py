@@ -1,4 +1,4 @@
-"""The command line: `whippletree check`, `run`, `plot`, `convert`, `info`, `demo` and `cache clear`."""
+"""The command line: `whippletree check`, `run`, `plot`, `convert`, `info`, `demo`, `cache clear` and `cache prune`."""
 
 from whippletree.cli.command import main
 

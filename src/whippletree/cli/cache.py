@@ -1,4 +1,4 @@
-"""`whippletree cache clear`, and the cache in words."""
+"""`whippletree cache clear` and `cache prune`, and the cache in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 from whippletree.errors import CacheError, CacheWarning
 from whippletree.kernels.cache import open_cache
 
-__all__ = ["cache_in_words", "clear", "size_in_words"]
+__all__ = ["cache_in_words", "clear", "prune", "size_in_words"]
 
 
 def clear() -> None:
@@ -20,6 +20,16 @@ def clear() -> None:
     entries, size = cache.size()
     cache.clear()
     print(f"Removed {size_in_words(entries, size)} from {cache.folder}")
+
+
+def prune(limit: float) -> None:
+    """Remove what was used least recently until the cache has at most so many megabytes, and say how much it was."""
+    cache = open_cache()
+    if cache is None:
+        print("There is no cache of compiled code, so there is nothing to remove.")
+        return
+    removed = cache.prune(int(limit * 1e6))
+    print(f"Removed {size_in_words(*removed)} from {cache.folder}; it has {size_in_words(*cache.size())}")
 
 
 def cache_in_words() -> str:

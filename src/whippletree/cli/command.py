@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 
 from whippletree._version import __version__
 from whippletree.cli import check, convert, equilibrium, modes, papers, plot, run, sweep, view
-from whippletree.cli.cache import clear
+from whippletree.cli.cache import clear, prune
 from whippletree.cli.demo import demo
 from whippletree.cli.info import info
 from whippletree.cli.said import in_one_line
 from whippletree.errors import AssemblyWarning, CacheWarning, WhippletreeError
+from whippletree.kernels.cache import LIMIT
 
 __all__ = ["main"]
 
@@ -88,7 +89,29 @@ def _parser() -> argparse.ArgumentParser:
     actions = cache.add_subparsers(title="actions", metavar="action", required=True)
     what = "remove all compiled code; it is made again when needed"
     actions.add_parser("clear", help=what, description=f"{what.capitalize()}.").set_defaults(run=_plain(clear))
+    what = "remove the compiled code that was used least recently"
+    pruning = actions.add_parser("prune", help=what, description=f"{what.capitalize()}.")
+    pruning.add_argument(
+        "--to", type=_megabytes, default=LIMIT / 1e6, metavar="MB", help="what may stay (default: 2000)"
+    )
+    pruning.set_defaults(run=_prune)
     return parser
+
+
+def _megabytes(text: str) -> float:
+    """Read a size of the cache."""
+    try:
+        size = float(text)
+    except ValueError:
+        size = -1.0
+    if not 0 <= size < 1e9:
+        raise argparse.ArgumentTypeError("give a number of megabytes, 0 or more")
+    return size
+
+
+def _prune(arguments: argparse.Namespace) -> int:
+    prune(arguments.to)
+    return 0
 
 
 def _plain(do: Callable[[], None]) -> Callable[[argparse.Namespace], int]:

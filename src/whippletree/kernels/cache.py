@@ -6,6 +6,8 @@ written beside their place and moved into it, so that processes that work at the
 each carries a checksum of what is in it and of what it was made for, so that one that is damaged, or that came to be in
 the place of another, is made again.
 
+A cache holds at most 2 GB: beyond that, entries that were used least recently are removed.
+
 The environment variable WHIPPLETREE_CACHE names another folder, or says `off`.
 """
 
@@ -17,13 +19,27 @@ import json
 import os
 import stat
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from whippletree.errors import CacheError, CacheWarning
+from whippletree.foundation.log import log
 from whippletree.foundation.user_frames import warn
 
 __all__ = ["DiskCache", "default_folder", "open_cache"]
+
+LIMIT = 2_000_000_000
+"""Bytes that the cache may hold: what was used least recently is removed beyond."""
+
+_SHARE = 0.9
+"""What is left of the limit when entries are removed, so that this is rare."""
+
+_FRESH = 3600.0
+"""Seconds within which an entry's last use is not noted again."""
+
+_ABANDONED = 86400.0
+"""Seconds after which a half-written file is that of a process that was killed."""
 
 _MAGIC = b"whippletree 2\n"
 _DIGEST = 32
@@ -75,6 +91,7 @@ class DiskCache:
 
     def __init__(self, folder: Path, *, required: bool = True) -> None:
         self._required = required
+        self._bytes: int | None = None  # of all entries; counted when the first is added
         try:
             self.folder = folder.expanduser().absolute()
         except RuntimeError as error:
@@ -105,8 +122,10 @@ class DiskCache:
         """Return an entry, or None if it is not there or cannot be trusted."""
         path = self.path(key)
         data = _read_private(path)
+        log("cache", f"{'not there' if data is None else 'found'}: {path.name}", detail=True)
         if data is None:
             return None
+        _note_use(path)
         entry = _decode(path.stem, data)
         if entry is None:
             warn(f"{path} was damaged and is made again", CacheWarning)
@@ -134,10 +153,51 @@ class DiskCache:
             if self._required:
                 raise problem from error
             warn(f"compiled code will not be kept: {problem}", CacheWarning)
+            return
+        self._stay_bounded(path)
+
+    def _stay_bounded(self, new: Path) -> None:
+        """Remove what was used least recently if the cache has grown beyond its limit; what is new stays."""
+        if self._bytes is None:
+            self._bytes = self.size()[1]
+        else:
+            self._bytes += _bytes_of(new)
+        if self._bytes > LIMIT:
+            self.prune(int(_SHARE * LIMIT))
+
+    def prune(self, limit: int = LIMIT) -> tuple[int, int]:
+        """Remove the entries that were used least recently until the others have at most `limit` bytes.
+
+        Return how many were removed, and their bytes. Other processes may be loading them: one that finds an entry gone
+        makes it again.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cache = DiskCache(Path(folder) / "cache")
+        ...     cache.store("key", {"code": bytes(1000)})
+        ...     cache.prune(10_000)[0], cache.prune(100)[0], cache.size()
+        (0, 1, (0, 0))
+        """
+        for half in self._kernels.glob("*.part"):
+            if (info := _info(half)) is not None and time.time() - info.st_mtime > _ABANDONED:
+                _remove(half)
+        known = ((file, _info(file)) for file in self._kernels.glob("*.wt"))
+        entries = sorted((info.st_mtime, file, info.st_size) for file, info in known if info is not None)
+        left, removed = sum(size for _, _, size in entries), 0
+        count = 0
+        for _, file, size in entries:
+            if left <= limit:
+                break
+            if _remove(file):
+                left, removed, count = left - size, removed + size, count + 1
+        self._bytes = left
+        if count:
+            log("cache", f"{count} entries with {removed} bytes were removed from {self.folder}")
+        return count, removed
 
     def size(self) -> tuple[int, int]:
         """Return the number of entries and their bytes."""
-        sizes = [file.stat().st_size for file in self._kernels.glob("*.wt")]
+        sizes = [info.st_size for file in self._kernels.glob("*.wt") if (info := _info(file)) is not None]
         return len(sizes), sum(sizes)
 
     def clear(self) -> None:
@@ -145,6 +205,37 @@ class DiskCache:
         for file in (*self._kernels.glob("*.wt"), *self._kernels.glob("*.part")):
             if not file.is_dir():  # that is nothing of ours
                 file.unlink(missing_ok=True)
+        self._bytes = None
+
+
+def _info(file: Path) -> os.stat_result | None:
+    """Return what the system knows of a file, None if another process has removed it."""
+    try:
+        return file.lstat()
+    except OSError:
+        return None
+
+
+def _bytes_of(file: Path) -> int:
+    info = _info(file)
+    return 0 if info is None else info.st_size
+
+
+def _remove(file: Path) -> bool:
+    """Remove a file of ours; return whether it is gone. Where open files cannot be removed it stays."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
+
+
+def _note_use(file: Path) -> None:
+    """Let the time of an entry's file be that of its last use, to within an hour."""
+    info = _info(file)
+    if info is not None and time.time() - info.st_mtime > _FRESH:
+        with contextlib.suppress(OSError):
+            os.utime(file)
 
 
 def _cache_error(folder: Path, problem: str) -> CacheError:

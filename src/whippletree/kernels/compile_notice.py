@@ -1,7 +1,7 @@
 """Words on a terminal while something is compiled for longer than a second: what it is, and about how long it takes.
 
-They go to the error stream, and only if that is a terminal. The environment variable WHIPPLETREE_NOTICES=off silences
-them. Used around any work of this kind:
+They go to the error stream, and only if that is a terminal; the log hears of every compilation when it is done. The
+environment variable WHIPPLETREE_NOTICES=off silences the terminal. Used around any work of this kind:
 
     with compiling("the time loops", seconds=4.0):
         ...
@@ -17,6 +17,8 @@ import threading
 import time
 from types import TracebackType
 from typing import Self
+
+from whippletree.foundation.log import log
 
 __all__ = ["compiling", "compiling_seconds", "tracing_seconds"]
 
@@ -41,12 +43,12 @@ class compiling:  # noqa: N801 (reads as a verb: with compiling("forward_dynamic
 
     def __init__(self, what: str, seconds: float | None = None) -> None:
         self._what, self._seconds = what, seconds
-        self._began = 0.0
+        self._began = time.perf_counter()
         self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
+        self._began = time.perf_counter()
         if _wanted():
-            self._began = time.perf_counter()
             self._timer = threading.Timer(_PATIENCE, self._say)
             self._timer.daemon = True
             self._timer.start()
@@ -78,6 +80,8 @@ class compiling:  # noqa: N801 (reads as a verb: with compiling("forward_dynamic
         timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
+        if error is None:
+            log("compile", f"{self._what}: {time.perf_counter() - self._began:.2f} s")
 
 
 def compiling_seconds(text: str) -> float:

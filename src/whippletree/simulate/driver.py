@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whippletree.errors import AssemblyError, DynamicsError, SimulationError, WhippletreeError
+from whippletree.foundation.log import log
 from whippletree.kernels.kernel import NotFiniteError
 from whippletree.simulate import system_interface
 from whippletree.simulate.built_in_methods import crossing_stepper
@@ -213,6 +214,7 @@ class Driver:
         self._bindings = None
         run.forget_pivots()
         sim.replans.append(run.t)
+        log("replan", f"at t = {run.t:.9g} s the loops have other independent coordinates")
         if system_interface.loop_plan(sim.plans.now).slack:
             # the rows of the new plan agree with those of the old one up to the accuracy of the data only
             sim.move_to(*sim.plans.loops.on_kept_rows(run.q, run.v, where))

@@ -19,6 +19,7 @@ from whippletree.errors import AssemblyError, DynamicsError
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.methods.registry import known
+from whippletree.foundation.log import log
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import LoopTerms
@@ -66,6 +67,7 @@ class DenseFallback:
 
     def answer(self, request: Request, state: Mapping[str, Array | None]) -> Array:
         """Return what a request asks for, at one state."""
+        log("fallback", f"{request.function}: the kernel gave this state up, which is solved by singular values")
         given = self._complete(state)
         where = self._conditions(state)
         if request.check:

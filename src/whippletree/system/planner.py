@@ -11,6 +11,7 @@ import numpy as np
 from whippletree.errors import AssemblyError
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
+from whippletree.foundation.log import log
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler
@@ -55,6 +56,7 @@ class LoopPlanner:
             names = tuple(self.states.freedom_name(i) for i in decision.partition.independent)
             mobility = replace(mobility, independent=names)
         slack = self.numbers.accuracy if mobility.disagreement else 0.0
+        log("plan", f"{rank} rows are kept; independent coordinates: {', '.join(mobility.independent) or 'none'}")
         return self.plan_of(decision, where, rank, dependent, slack), mobility
 
     def plan_of(
