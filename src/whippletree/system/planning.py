@@ -18,8 +18,7 @@ def plan_of(description: Description, cut: object = None) -> Plan:
     names = [use.name for use in description.joints]
     on = description.body_of
     edges = [
-        JointEdge(u.name, on(u.parent), on(u.child), u.joint.nq, u.joint.nv, u.prescribed or bool(u.armature))
-        for u in description.joints
+        JointEdge(u.name, on(u.parent), on(u.child), u.joint.nq, u.joint.nv, u.prescribed) for u in description.joints
     ]
     own = {body.name: body.kind.n_own for body in description.bodies if body.kind is not None}
     closures = [
@@ -37,7 +36,9 @@ def plan_of(description: Description, cut: object = None) -> Plan:
     if cuts is None:
         raise StateError(f"cut= must list the joints to be cut, not {shown(cut)}")
     insisted = [joint if isinstance(joint, str) else str(getattr(joint, "name", shown(joint))) for joint in cuts]
-    plan = make_plan([body.name for body in description.bodies], edges, closures=closures, cut=insisted, own=own)
+    keep = {use.name for use in description.joints if use.armature}
+    bodies = [body.name for body in description.bodies]
+    plan = make_plan(bodies, edges, closures=closures, cut=insisted, keep=keep, own=own)
     _refuse_armature(description, plan)
     return plan
 
@@ -61,7 +62,7 @@ class JointEdge(NamedTuple):
     child: str
     nq: int
     nv: int
-    prescribed: bool  # or with armature: it is cut only if nothing else can be
+    prescribed: bool
 
 
 class ClosureEdge(NamedTuple):

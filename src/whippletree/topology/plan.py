@@ -7,7 +7,7 @@ Guarantees, checked by tests that know no mechanics:
 - `q` and `v` hold the joints in the order they were declared, whatever the tree;
 - joints that the user insists on cutting are cut;
 - the cuts have as few equations as possible: no other spanning tree (with those cuts) has fewer. A prescribed joint
-  counts 6 in this, and welds stay in the tree whenever there is another joint to cut;
+  counts 6 in this, and welds stay in the tree whenever there is another joint to cut, unless that is to be kept;
 - no single exchange of joints, of those that keep that number, leaves shorter loops, or equal ones and a shallower
   tree (in very large graphs the search ends earlier, after a fixed amount of work);
 - a cut's base is the nearest common ancestor of its ends, and its two paths lead from there and share no node;
@@ -18,7 +18,7 @@ Guarantees, checked by tests that know no mechanics:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -142,12 +142,14 @@ def make_plan(
     *,
     closures: Sequence[ClosureLike] = (),
     cut: Sequence[str] = (),
+    keep: Collection[str] = (),
     own: Mapping[str, int] | None = None,
 ) -> Plan:
     """Choose a spanning tree, walk it from the ground, depth first, and number what is found.
 
-    `closures` are those that the user declared beside the joints; `cut` names joints that must be cut; `own` gives the
-    number of own coordinates of bodies that have any.
+    `closures` are those that the user declared beside the joints; `cut` names joints that must be cut, and `keep`
+    those that must not be, if their loops have any other; `own` gives the number of own coordinates of bodies that
+    have any.
 
     >>> from types import SimpleNamespace as J
     >>> ends = [("A", "ground", "a"), ("B", "a", "b"), ("C", "b", "ground")]
@@ -166,7 +168,7 @@ def make_plan(
         nq, nv = nq + count, nv + count
     graph = make_graph(bodies, joints, ground)
     _refuse_islands(bodies, graph.reached)
-    cuts = choose_cuts(graph, joints, closures, cut)
+    cuts = choose_cuts(graph, joints, closures, cut, keep)
     neighbours: dict[str, list[int]] = {name: [] for name in (ground, *bodies)}
     for k, joint in enumerate(joints):
         if k not in cuts:

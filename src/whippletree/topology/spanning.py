@@ -4,7 +4,8 @@ What is kept small, each only among the trees that are best in all before it:
 
 1. the equations of the cut joints, 6 - nv each. A prescribed joint counts 6, because its own coordinates would have
    to be enforced too, so it is cut only if nothing else can be; and a weld is kept even before that, because bodies
-   that are welded together are one node;
+   that are welded together are one node. What is named to be kept, such as joints with armature, counts 7: even a
+   weld is cut before;
 2. the non-zeros of all loop equations in the coordinates of the tree: rows times freedoms around the loop, with
    those of the declared closures. So loops are short, and a joint whose coordinates a closure uses stays in the tree
    if that costs less;
@@ -23,7 +24,7 @@ other loop through f becomes its symmetric difference with the loop of e, one op
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -80,9 +81,15 @@ def make_graph(bodies: Sequence[str], joints: Sequence[Edge], ground: str) -> Gr
 
 
 def choose_cuts(
-    graph: Graph, joints: Sequence[Edge], closures: Sequence[ClosureLike] = (), cut: Sequence[str] = ()
+    graph: Graph,
+    joints: Sequence[Edge],
+    closures: Sequence[ClosureLike] = (),
+    cut: Sequence[str] = (),
+    keep: Collection[str] = (),
 ) -> frozenset[int]:
     """Return the indices of the joints to cut, those of `cut` among them; the graph must be connected.
+
+    Those of `keep` are cut only if their loops have no others.
 
     >>> from types import SimpleNamespace as J
     >>> hinge, ball = J(name="A", parent="ground", child="a", nv=1), J(name="B", parent="a", child="ground", nv=3)
@@ -93,7 +100,7 @@ def choose_cuts(
     insisted = _insisted(graph, joints, cut)
     if len(joints) - len(insisted) == len(graph.number) - 1:
         return insisted
-    classes = [_cost_class(joint) for joint in joints]
+    classes = [(7, False) if joint.name in keep else _cost_class(joint) for joint in joints]
     moves = [joint.nv > 0 for joint in joints]
     search = _Search(graph, joints, closures, classes, _first_tree(graph, moves, classes, insisted), insisted)
     search.run()
