@@ -177,3 +177,72 @@ def test_numbers_of_thousands_of_digits_are_refused_in_words(text: str) -> None:
         wt.read(text)
     assert len(str(caught.value)) < 1000
     assert "limit" not in str(caught.value)  # the words of Python's own refusal
+
+
+def test_a_loop_all_of_whose_joints_have_armature_is_cut_at_its_weld() -> None:
+    """At rest, beside the accelerations that follow from MuJoCo's matrices with the weld taken as exact."""
+    mujoco = pytest.importorskip("mujoco")
+    mj = mujoco.MjModel.from_xml_path(str(MODELS / "welded_arm.xml"))
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    M = np.zeros((mj.nv, mj.nv))
+    mujoco.mj_fullM(mj, data, M) if mujoco.mj_version() >= 400 else mujoco.mj_fullM(mj, M, data.qM)
+    J = data.efc_J.reshape(-1, mj.nv)[data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY]
+    tau = np.array([1.0, -2.0, 0.5, 3.0])
+    free = np.linalg.svd(J)[2][np.linalg.matrix_rank(J, tol=1e-9) :].T
+    expected = free @ np.linalg.solve(free.T @ M @ free, free.T @ (tau - data.qfrc_bias))
+    s = wt.read(MODELS / "welded_arm.xml").build()
+    assert free.shape[1] == s.mobility.mobility == 1
+    np.testing.assert_allclose(s.forward_dynamics(s.q0, s.v0, tau), expected, rtol=1e-9)
+    assert np.abs(expected).min() > 1e-3
+
+
+@pytest.mark.parametrize("control", [-3.0, -0.2, 0.1, 0.9])
+def test_control_and_force_of_an_actuator_stay_in_their_ranges(control: float) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    mj = mujoco.MjModel.from_xml_path(str(MODELS / "servo.xml"))
+    data, s = mujoco.MjData(mj), wt.read(MODELS / "servo.xml").build()
+    data.qpos[:], data.qvel[:], data.ctrl[:] = 0.05, 0.3, control
+    mujoco.mj_forward(mj, data)
+    found = s.forward_dynamics([0.05], [0.3], parameters={"servo": control})
+    np.testing.assert_allclose(found, data.qacc_smooth, rtol=1e-10)
+
+
+def test_joints_of_usd_that_say_of_each_axis_whether_it_moves() -> None:
+    """Beside the same bodies in MuJoCo, on the hinges, slides and ball that the free axes are."""
+    mujoco = pytest.importorskip("mujoco")
+    pytest.importorskip("pxr")
+    degree = math.radians(1)
+    mj = mujoco.MjModel.from_xml_string(f"""<mujoco><option gravity="0 0 -9.75"/>
+<compiler angle="radian" autolimits="false"/><worldbody><body>
+<joint type="slide" axis="1 0 0"/><joint axis="0 1 0" stiffness="{0.5 / degree}" damping="{0.125 / degree}"
+springref="{30 * degree}"/><inertial mass="2" pos="0.25 0 -0.5" diaginertia="0.25 0.5 0.375"/>
+<body pos="0 0 -1"><joint axis="1 0 0"/><joint axis="0 1 0"/>
+<inertial mass="1" pos="0 0.125 -0.25" diaginertia="0.125 0.25 0.1875"/>
+<body pos="0 0 -0.5"><joint type="ball" pos="0.25 0 0"/>
+<inertial mass="0.5" pos="0 0 -0.25" diaginertia="0.0625 0.0625 0.03125"/></body></body></body></worldbody></mujoco>""")
+    data, model = mujoco.MjData(mj), wt.read(MODELS / "six_axes.usda")
+    s = model.build()
+    names = ("rail transX", "rail rotY", "neck", "hand")
+    assert {use.name for use in s.description.joints} == {*names}
+    assert model.ranges["rail transX"].upper == 3.0
+    q = [0.3, -0.7, 0.4, 0.9, *np.array([0.8, 0.2, -0.4, 0.4])]
+    v = [0.5, -0.2, 1.1, 0.6, 0.3, -0.9, 0.7]
+    data.qpos[:], data.qvel[:] = q, v
+    mujoco.mj_forward(mj, data)
+    ours, rates, places, at = np.zeros(s.nq), np.zeros(s.nv), [], 0
+    for name in names:
+        rows = s.q_slice(name)
+        ours[rows], at = q[at : at + rows.stop - rows.start], at + rows.stop - rows.start
+        places += [*range(s.v_slice(name).start, s.v_slice(name).stop)]
+    rates[places] = v
+    np.testing.assert_allclose(s.forward_dynamics(ours, rates)[places], data.qacc, rtol=1e-9)
+
+
+def test_a_second_axis_of_a_joint_is_told_and_the_first_counts() -> None:
+    text = (MODELS / "looks.urdf").read_text(encoding="utf-8")
+    twice = text.replace("</joint>", '<axis xyz="1 0 0"/></joint>', 1)
+    model = wt.read(twice)
+    assert "a second <axis> of a joint" in str(model.report)
+    one, other = (m.build().forward_dynamics([0.3], [0.0]) for m in (model, wt.read(text)))
+    np.testing.assert_array_equal(one, other)

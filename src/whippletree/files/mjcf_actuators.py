@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import casadi as ca
 import numpy as np
 
 from whippletree.files.mjcf_equalities import tendon_ratios
-from whippletree.files.mjcf_options import any_nonzero, count_of_actuators, is_switched_off, word
+from whippletree.files.mjcf_options import any_nonzero, count_of_actuators, is_off, is_switched_off, word
 from whippletree.files.neutral_model import NeutralModel
 from whippletree.spatial.scalars import Scalar
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["add_actuators"]
 
 Ratios = Mapping[tuple[str, int], float]
+Range = tuple[float, float] | None
 
 
 def add_actuators(mj: mujoco.MjModel, model: NeutralModel, joints: Sequence[str]) -> None:
@@ -110,24 +112,37 @@ def _actuator(mj: mujoco.MjModel, k: int, model: NeutralModel, joints: Sequence[
         where = " and ".join(f'{gain[0] * ratio:g} on "{joint}"' for (joint, _), ratio in ratios.items())
         model.remarks.add("kept aside", f'motor "{name}", whose unit control is an effort of {where}')
         return
-    if mj.actuator_ctrllimited[k] or mj.actuator_forcelimited[k]:
-        model.remarks.add("not understood", f'the control and force ranges of actuator "{name}"')
-    model.later.append(_Law(name, ratios, gain, bias))
+    model.later.append(_Law(name, ratios, gain, bias, *_ranges(mj, k)))
     model.remarks.add("changed", f'the control of actuator "{name}" is a parameter of that name, zero at first')
+
+
+def _ranges(mj: mujoco.MjModel, k: int) -> tuple[Range, Range]:
+    """Return the ranges in which an actuator's control and force stay, where it has them."""
+    control = mj.actuator_ctrlrange[k] if mj.actuator_ctrllimited[k] and not is_off(mj, "clampctrl") else None
+    force = mj.actuator_forcerange[k] if mj.actuator_forcelimited[k] else None
+    return tuple(None if one is None else (float(one[0]), float(one[1])) for one in (control, force))  # type: ignore[return-value]
+
+
+def _within(value: Scalar, bounds: Range) -> Scalar:
+    """Return a value, or the end of its range that it is beyond."""
+    return value if bounds is None else ca.fmin(ca.fmax(value, bounds[0]), bounds[1])
 
 
 class _Law:
     """An actuator whose force is affine in length and rate, with its control as a parameter."""
 
-    def __init__(self, name: str, ratios: Ratios, gain: list[float], bias: list[float]) -> None:
+    def __init__(
+        self, name: str, ratios: Ratios, gain: list[float], bias: list[float], controls: Range, forces: Range
+    ) -> None:
         self._name, self._ratios, self._gain, self._bias = name, ratios, gain, bias
+        self._controls, self._forces = controls, forces
 
     def __call__(self, translation: NeutralTranslation) -> None:
         m = translation.mechanism
         control = m.parameter(translation.parameter_name(self._name), 0.0)
         length, rate = _sums(translation, self._ratios)
         gain, bias = (a + b * length + c * rate for a, b, c in (self._gain, self._bias))
-        force = gain * control + bias
+        force = _within(gain * _within(control, self._controls) + bias, self._forces)
         for (joint, index), ratio in self._ratios.items():
             label = self._name if len(self._ratios) == 1 else f"{self._name} on {joint}"
             place = translation.joint_name(joint)

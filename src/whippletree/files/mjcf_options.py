@@ -14,7 +14,7 @@ from whippletree.files.neutral_model import Remarks
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["any_nonzero", "carry_out_options", "count_of_actuators", "is_switched_off", "word"]
+__all__ = ["any_nonzero", "carry_out_options", "count_of_actuators", "is_off", "is_switched_off", "word"]
 
 _SWITCHED: dict[str, tuple[str, ...]] = {
     "damper": tuple(f"{place}_damping{law}" for place in ("dof", "tendon", "actuator") for law in ("", "poly")),
@@ -48,6 +48,11 @@ def carry_out_options(mj: mujoco.MjModel, remarks: Remarks) -> None:
 def count_of_actuators(mj: mujoco.MjModel) -> int:
     """Return the number of actuators; since MuJoCo 4 one may have several controls, which is what `nu` counts."""
     return int(getattr(mj, "nactuator", mj.nu))
+
+
+def is_off(mj: mujoco.MjModel, flag: str) -> bool:
+    """Tell whether a flag of the options is disabled."""
+    return flag in _flags_off(mj)
 
 
 def is_switched_off(mj: mujoco.MjModel, k: int) -> bool:

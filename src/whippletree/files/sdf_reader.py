@@ -315,6 +315,9 @@ class _SdfReading:
         self._m.remarks.unread(inertial, {"pose", "mass", "inertia", "density"}, "an <inertial>")
         pose, _ = pose_in(inertial)
         mass = self._value(inertial, "mass", 1.0)
+        if mass == 0.0:
+            text = f"the mass of link {quoted(name)} is zero, as it is written; the format asks for more than that"
+            self._m.remarks.add("guessed", text, inertial.line)
         given = inertial.child("inertia")
         moments = [
             float(key[1] == key[2]) if given is None else self._value(given, key, float(key[1] == key[2]))

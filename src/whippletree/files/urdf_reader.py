@@ -341,7 +341,10 @@ class _UrdfReading:
         return from_quaternion((w, x, y, z), at)
 
     def _axis(self, element: XmlElement) -> Placement:
-        given = element.child("axis")
+        axes = [*element.all("axis")]
+        given = axes[0] if axes else None
+        if len(axes) > 1:
+            self._model.remarks.add("not understood", "a second <axis> of a joint", element.line)
         axis = (1.0, 0.0, 0.0) if given is None else given.vector("xyz", (1.0, 0.0, 0.0))
         if np.linalg.norm(axis) < ZERO_AXIS:
             raise (given or element).error("the axis has no direction: all its entries are zero")

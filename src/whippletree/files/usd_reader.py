@@ -24,7 +24,8 @@ from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralLink, Ne
 from whippletree.files.poses import from_quaternion, with_axis
 from whippletree.files.shape_inertias import scaled_to_mass
 from whippletree.files.start_gaps import coordinates_of
-from whippletree.files.usd_shapes import collider_properties, collider_shape, colliders
+from whippletree.files.usd_axes import ALONG, axes_of, chained, joint_that_fits, starts_of
+from whippletree.files.usd_shapes import collider_properties, collider_shape, colliders, material_density
 from whippletree.files.usd_values import UsdObject, number, quaternion, vector, word
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted
@@ -44,9 +45,6 @@ _KINDS: dict[str, type[Joint]] = {
 _DENSITY = 1000.0
 """kg/m^3 of what has no density of its own, as the format says."""
 
-_AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
-
-
 _OF_BODY = (
     *("physics:mass", "physics:density", "physics:centerOfMass", "physics:diagonalInertia", "physics:principalAxes"),
     *("physics:velocity", "physics:angularVelocity", "physics:kinematicEnabled", "physics:rigidBodyEnabled"),
@@ -54,7 +52,7 @@ _OF_BODY = (
 )
 _OF_JOINT = (
     *("physics:axis", "physics:localPos", "physics:localRot", "physics:lowerLimit", "physics:upperLimit"),
-    *("physics:jointEnabled", "physics:excludeFromArticulation", "physics:collisionEnabled", "drive:"),
+    *("physics:jointEnabled", "physics:excludeFromArticulation", "physics:collisionEnabled", "drive:", "limit:"),
     *("physics:breakForce", "physics:breakTorque"),
 )
 """What is read of bodies and joints, or has no meaning here; anything else with a namespace is remarked."""
@@ -117,7 +115,7 @@ def _check_layers(Sdf: ModuleType, place: Path, name: str, search: Sequence[Path
         if layer is None:
             raise FileError(f"{name}: {here.name} cannot be read as USD", file=name)
         layer.Reload(True)  # the bindings may have kept it from an earlier reading
-        for asset in layer.GetCompositionAssetDependencies():
+        for asset in filter(None, layer.GetCompositionAssetDependencies()):  # a reference within a file names none
             other = (here.parent / asset).resolve()
             if "://" in asset or not any(other.is_relative_to(home) for home in homes):
                 raise FileError(
@@ -160,7 +158,7 @@ class _UsdReading:
 
     def _gravity(self) -> None:
         up = str(self._geom.GetStageUpAxis(self._stage))
-        default = -np.array(_AXES.get(up, _AXES["Z"]))
+        default = -np.array(ALONG.get(up, ALONG["Z"]))
         for prim in self._stage.Traverse():
             if prim.IsA(self._physics.Scene):
                 scene = self._physics.Scene(prim)
@@ -193,7 +191,11 @@ class _UsdReading:
                 self._m.remarks.add("not understood", f"the {key} of a body: it starts at rest")
         for key, usual in (("kinematicEnabled", False), ("rigidBodyEnabled", True)):
             if prim.GetAttribute(f"physics:{key}").Get() is (not usual):
-                self._m.remarks.add("not understood", f"{key} of body {quoted(name)}: it moves as forces make it")
+                self._m.remarks.add(
+                    "changed", f"body {quoted(name)}, which no forces move ({key}), is fixed where it is"
+                )
+                label = f"{name} to ground"
+                self._m.joints[label] = NeutralJoint(label, Fixed(), WORLD, name, pose, Placement())
         self._unread(prim, _OF_BODY, "a body")
         for _ in colliders(prim, self._physics):
             self._m.remarks.no_contact()
@@ -209,7 +211,11 @@ class _UsdReading:
             at = np.zeros(3) if not np.isfinite(centre).all() else centre * scale * self._length
             turned = from_quaternion(quaternion(api.GetPrincipalAxesAttr()), [float(x) for x in at])
             return about.moved(at=turned.point, rotation=turned.rotation)
+        if prim.GetAttribute("physics:kinematicEnabled").Get() and not mass:
+            return MassProperties()
         found = self._from_colliders(prim, name, pose, number(api.GetDensityAttr(), 0.0))
+        if not found.mass:
+            return found
         if mass > 0.0:
             found = scaled_to_mass(found, mass)
         if diagonal.any() or np.isfinite(centre).all():
@@ -219,11 +225,12 @@ class _UsdReading:
         return found
 
     def _from_colliders(self, prim: Usd.Prim, name: str, pose: Placement, given: float) -> MassProperties:
-        density = given * self._mass / self._length**3 if given > 0.0 else _DENSITY
         total = MassProperties()
         for one in colliders(prim, self._physics):
-            at, scale = self._pose(one)
+            at, scale = self._pose(one, mirrored=True)
             units = self._length, self._mass
+            own = given if given > 0.0 else material_density(one)
+            density = own * self._mass / self._length**3 if own > 0.0 else _DENSITY
             try:
                 total += collider_properties(
                     one, self._physics, pose.inverse() @ at, scale, units, density, self._m.remarks
@@ -231,29 +238,32 @@ class _UsdReading:
             except ValueError as error:
                 raise self._error(f"the inertia of body {quoted(name)} follows from {one.GetName()}: {error}") from None
         if not total.mass:
-            raise self._error(
-                f"body {quoted(name)} is to get its mass or inertia from its shapes, and has none: give it mass and "
-                "inertia"
-            )
+            if number(self._physics.MassAPI(prim).GetMassAttr(), 0.0) > 0.0:
+                raise self._error(
+                    f"body {quoted(name)} is to get its inertia from its shapes, and has none: give it one"
+                )
+            self._m.remarks.add("guessed", f"body {quoted(name)}, which has neither mass nor shapes, has no mass")
         return total
 
     def _looks(self, prim: Usd.Prim, pose: Placement) -> Iterator[Shape]:
         """Yield the shapes of a body for pictures; meshes are within the stage, and are not drawn."""
         for one in colliders(prim, self._physics):
-            at, scale = self._pose(one)
+            at, scale = self._pose(one, mirrored=True)
             shape = collider_shape(one, pose.inverse() @ at, scale, self._length)
             if shape is not None:
                 yield shape
 
-    def _pose(self, prim: Usd.Prim) -> tuple[Placement, np.ndarray]:
-        """Return the pose of a prim in the world, and its scale."""
+    def _pose(self, prim: Usd.Prim, *, mirrored: bool = False) -> tuple[Placement, np.ndarray]:
+        """Return the pose of a prim in the world, and its scale; that along x is negative if a prim is mirrored."""
         matrix = np.array(self._cache.GetLocalToWorldTransform(prim), dtype=float).T
         scale = np.linalg.norm(matrix[:3, :3], axis=0)
         if not np.isfinite(matrix).all() or not scale.all():
             raise self._error(f"prim {prim.GetPath()} is nowhere, or has no size: its transform is {matrix.tolist()}")
+        if mirrored and np.linalg.det(matrix[:3, :3]) < 0:
+            scale = scale * (-1.0, 1.0, 1.0)
         left, _, right = np.linalg.svd(matrix[:3, :3] / scale)
         R = left @ right
-        if np.linalg.det(R) < 0 or np.abs(R * scale - matrix[:3, :3]).max() > 1e-4 * scale.max():
+        if np.linalg.det(R) < 0 or np.abs(R * scale - matrix[:3, :3]).max() > 1e-4 * np.abs(scale).max():
             raise self._error(f"prim {prim.GetPath()} is mirrored or sheared")
         return Placement(R.tolist(), tuple(map(float, matrix[:3, 3] * self._length))), scale  # type: ignore[arg-type]
 
@@ -262,30 +272,65 @@ class _UsdReading:
     def _joint(self, prim: Usd.Prim, names: list[str]) -> None:
         name = prim.GetName() if names.count(prim.GetName()) == 1 else str(prim.GetPath()).lstrip("/")
         kind = _KINDS.get(prim.GetTypeName())
-        if kind is None:
+        if kind is None and prim.GetTypeName() != "PhysicsJoint":
             raise self._error(f"joint {quoted(name)} is a {prim.GetTypeName()}, which is not read")
         joint = self._physics.Joint(prim)
         if joint.GetJointEnabledAttr().Get() is False:
             self._m.remarks.add("kept aside", f"joint {quoted(name)}, which is not enabled")
             return
-        bodies = [self._side(joint.GetBody0Rel(), name), self._side(joint.GetBody1Rel(), name)]
-        turned = with_axis(_AXES[self._axis(prim)]) if kind in (Revolute, Prismatic) else Placement()
-        sides = []
-        for body, point, turn in zip(
-            bodies,
-            (joint.GetLocalPos0Attr(), joint.GetLocalPos1Attr()),
-            (joint.GetLocalRot0Attr(), joint.GetLocalRot1Attr()),
-            strict=True,
+        bodies, sides = [], []
+        for relation, point, turn in (
+            (joint.GetBody0Rel(), joint.GetLocalPos0Attr(), joint.GetLocalRot0Attr()),
+            (joint.GetBody1Rel(), joint.GetLocalPos1Attr(), joint.GetLocalRot1Attr()),
         ):
-            at = vector(point, (0.0, 0.0, 0.0)) * self._scales[body] * self._length
-            sides.append(from_quaternion(quaternion(turn), [float(x) for x in at]) @ turned)
+            body, on_body, scale = self._side(relation, name)
+            at = vector(point, (0.0, 0.0, 0.0)) * scale * self._length
+            bodies.append(body)
+            sides.append(on_body @ from_quaternion(quaternion(turn), [float(x) for x in at]))
         if bodies[0] == bodies[1]:
             raise self._error(f"joint {quoted(name)} has the same body on both sides")
-        use = NeutralJoint(name, kind(), bodies[0], bodies[1], sides[0], sides[1])
-        self._start(use)
-        self._gains(prim, use)
         self._unread(prim, _OF_JOINT, "a joint")
+        if kind is None:
+            self._six_axes(prim, name, bodies, sides)
+            return
+        turned = with_axis(ALONG[self._axis(prim)]) if kind in (Revolute, Prismatic) else Placement()
+        use = NeutralJoint(name, kind(), bodies[0], bodies[1], sides[0] @ turned, sides[1] @ turned)
+        self._start(use)
+        turning = kind is Revolute
+        ends = ("physics:lowerLimit", "physics:upperLimit")
+        self._gains(prim, use, ends, f"drive:{'angular' if turning else 'linear'}:physics")
         self._m.joints[name] = use
+
+    def _six_axes(self, prim: Usd.Prim, name: str, bodies: list[str], sides: list[Placement]) -> None:
+        """Read a joint that says of each axis whether it may move: as one of ours, or several one after another."""
+        if (
+            prim.GetAttribute("limit:distance:physics:low").HasValue()
+            or prim.GetAttribute("limit:distance:physics:high").HasValue()
+        ):
+            self._m.remarks.add("not understood", f"the limits of distance of joint {quoted(name)}")
+        axes = axes_of(prim, self._length)
+        fitting = joint_that_fits(axes)
+        if fitting is not None:
+            kind, turned = fitting
+            use = NeutralJoint(name, kind, bodies[0], bodies[1], sides[0] @ turned, sides[1] @ turned)
+            self._start(use)
+            self._m.joints[name] = use
+            return
+        starts = starts_of(axes, self._relative(bodies, sides))
+        for use, behind, axis in chained(axes, name, bodies, sides):
+            self._m.joints[use.name] = use
+            if behind is not None:
+                self._m.links[behind.name] = behind
+            if axis is None:
+                continue
+            self._gains(
+                prim,
+                use,
+                tuple(f"limit:{axis.name}:physics:{end}" for end in ("low", "high")),
+                f"drive:{axis.name}:physics",
+            )
+            if starts[axis.name]:
+                self._m.guess[use.name] = starts[axis.name]
 
     def _unread(self, prim: Usd.Prim, known: Sequence[str], what: str) -> None:
         """Remark attributes that a prim says and that are not read; those of geometry are for pictures."""
@@ -294,41 +339,50 @@ class _UsdReading:
             if ":" in name and not name.startswith(("xformOp:", "primvars:", "ui:", *known)):
                 self._m.remarks.add("not understood", f"{name} of {what}")
 
-    def _side(self, relation: UsdObject, name: str) -> str:
+    def _side(self, relation: UsdObject, name: str) -> tuple[str, Placement, np.ndarray]:
+        """Return the body that a joint is on, where on it what the joint names is, and the scale of that."""
         targets = [str(path) for path in relation.GetTargets()]
         if not targets:
-            return WORLD
-        prim = self._stage.GetPrimAtPath(targets[0])
+            return WORLD, Placement(), np.ones(3)
+        named = prim = self._stage.GetPrimAtPath(targets[0])
         while prim and str(prim.GetPath()) not in self._names and str(prim.GetPath()) != "/":
             prim = prim.GetParent()
         found = self._names.get(str(prim.GetPath())) if prim else None
         if found is None and targets[0] and not self._stage.GetPrimAtPath(targets[0]):
             raise self._error(f"joint {quoted(name)} is on {targets[0]}, which is not there")
-        return WORLD if found is None else found
+        if prim == named and found is not None:
+            return found, Placement(), self._scales[found]
+        pose, scale = self._pose(named)
+        if found is None:
+            return WORLD, pose, scale
+        return found, self._m.poses[found].inverse() @ pose, scale
 
     def _axis(self, prim: Usd.Prim) -> str:
-        return word(prim.GetAttribute("physics:axis"), tuple(_AXES), "X")
+        return word(prim.GetAttribute("physics:axis"), tuple(ALONG), "X")
 
     def _start(self, use: NeutralJoint) -> None:
-        at = [self._m.poses.get(link, Placement()) for link in (use.parent, use.child)]
-        relative = (at[0] @ use.on_parent).inverse() @ (at[1] @ use.on_child)
+        relative = self._relative((use.parent, use.child), (use.on_parent, use.on_child))
         start = coordinates_of(use.joint, relative)
         if start:
             self._m.guess[use.name] = start[0] if len(start) == 1 else start
 
-    def _gains(self, prim: Usd.Prim, use: NeutralJoint) -> None:
+    def _relative(self, bodies: Sequence[str], sides: Sequence[Placement]) -> Placement:
+        """Return where the frame on the second body is in that on the first, at the start."""
+        first, second = (self._m.poses.get(link, Placement()) @ on for link, on in zip(bodies, sides, strict=True))
+        return first.inverse() @ second
+
+    def _gains(self, prim: Usd.Prim, use: NeutralJoint, limits_at: Sequence[str], drive: str) -> None:
         """Read the range and the drive of a joint with one coordinate."""
         if use.joint.nv != 1:
             return
         turning = isinstance(use.joint, Revolute)
         unit = math.radians(1.0) if turning else self._length
-        ends = (("lowerLimit", -math.inf), ("upperLimit", math.inf))
-        bounds = [number(prim.GetAttribute(f"physics:{key}"), none) for key, none in ends]
+        ends = zip(limits_at, (-math.inf, math.inf), strict=True)
+        bounds = [number(prim.GetAttribute(key), none) for key, none in ends]
         limits = [b * unit if math.isfinite(b) else None for b in bounds]
         if any(limit is not None for limit in limits):
             use.range = JointRange(*limits)
             self._m.remarks.add("kept aside", "ranges of joints, which nothing enforces (stops=True does)")
-        drive = f"drive:{'angular' if turning else 'linear'}:physics"
         stiffness, damping, target = (
             number(prim.GetAttribute(f"{drive}:{key}"), 0.0) for key in ("stiffness", "damping", "targetPosition")
         )

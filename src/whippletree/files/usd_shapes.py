@@ -20,7 +20,7 @@ from whippletree.spatial.placement import Placement
 if TYPE_CHECKING:
     from pxr import Usd
 
-__all__ = ["collider_properties", "collider_shape", "colliders"]
+__all__ = ["collider_properties", "collider_shape", "colliders", "material_density"]
 
 
 _ALONG = {
@@ -30,16 +30,35 @@ _ALONG = {
 """Axes whose z is along x or y."""
 
 
+_WITHOUT_SHAPE = ("", "Xform", "Scope", "Material", "Shader")
+"""Prims that hold others or belong to their looks."""
+
+
 def colliders(body: UsdObject, physics: ModuleType) -> Iterator[UsdObject]:
-    """Yield the prims of a body that have a shape to collide with, and that no other body holds."""
-    waiting = [body]
+    """Yield the prims of a body that have a shape to collide with, and that no other body holds.
+
+    What is said of a prim without a shape of its own is said of all below it.
+    """
+    from pxr import Usd
+
+    waiting, within = [(body, False)], Usd.TraverseInstanceProxies()
     while waiting:
-        prim = waiting.pop()
+        prim, said = waiting.pop()
         if prim != body and prim.HasAPI(physics.RigidBodyAPI):
             continue
-        if prim.HasAPI(physics.CollisionAPI):
+        said = said or prim.HasAPI(physics.CollisionAPI)
+        shaped = prim.GetTypeName() not in _WITHOUT_SHAPE
+        if said and shaped:
             yield prim
-        waiting.extend(reversed(prim.GetChildren()))
+        waiting.extend((one, said and not shaped) for one in reversed(prim.GetFilteredChildren(within)))
+
+
+def material_density(prim: UsdObject) -> float:
+    """Return the density of the material that is bound to a prim for physics, 0 if there is none."""
+    from pxr import UsdShade
+
+    material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
+    return number(material.GetPrim().GetAttribute("physics:density"), 0.0) if material else 0.0
 
 
 def collider_shape(prim: Usd.Prim, pose: Placement, scale: Array, length: float) -> Shape | None:
@@ -47,7 +66,7 @@ def collider_shape(prim: Usd.Prim, pose: Placement, scale: Array, length: float)
 
     `pose` and `scale` place it on its body; a ball or a cylinder must not be stretched more one way than another.
     """
-    kind, stretch = prim.GetTypeName(), scale * length
+    kind, stretch = prim.GetTypeName(), np.abs(scale) * length
     if kind == "Cube":
         edge = number(prim.GetAttribute("size"), 2.0)
         return Shape("box", tuple(float(edge * x) for x in stretch), pose)
