@@ -87,7 +87,7 @@ f 1 2 3 4
 
 
 def test_a_collada_scene_places_its_geometries_in_its_unit() -> None:
-    found = read_surfaces(MODELS / "scene.dae", 1_000_000)
+    found = read_surfaces(MODELS / "scene.dae", 1_000_000)  # written by MeshLab, whose word on what is up says nothing
     # 0.1 m: moved by (10, 0, 0), then turned by 90 degrees about z; the second one is twice as large and mirrored
     turned = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
     first = 0.1 * (CORNERS @ turned.T + [10, 0, 0])
@@ -95,6 +95,17 @@ def test_a_collada_scene_places_its_geometries_in_its_unit() -> None:
     assert [one.color for one in found] == ["#ff8000", "#ff8000", "#0000ff", "#0000ff"]
     assert as_set(np.concatenate([one.corners for one in found[:2]])) == as_set(first[FACES])
     assert as_set(np.concatenate([one.corners for one in found[2:]])) == as_set(second[FACES[:, ::-1]])
+
+
+@pytest.mark.parametrize(("up", "x", "y", "z"), [("Y_UP", 0, 2, 1), ("Z_UP", 0, 1, 2), ("X_UP", 1, 2, 0)])
+def test_a_collada_scene_stands_upright(tmp_path: Path, up: str, x: int, y: int, z: int) -> None:
+    text = (MODELS / "scene.dae").read_text()
+    plain = np.concatenate([one.corners for one in read_surfaces(MODELS / "scene.dae", 1_000_000)])
+    honest = text.replace("MeshLab", "a program").replace("Y_UP", up)
+    turned = np.concatenate([one.corners for one in written(tmp_path / "a.dae", honest)])
+    # right stays right and up comes up, so that the third direction, away from the viewer, is that of a turn
+    sign = {"Y_UP": [1, -1, 1], "Z_UP": [1, 1, 1], "X_UP": [-1, -1, 1]}[up]
+    assert as_set(turned) == as_set(plain[..., [x, y, z]] * sign)
 
 
 def test_a_collada_scene_that_holds_itself_is_refused_in_words(tmp_path: Path) -> None:

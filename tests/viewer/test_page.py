@@ -206,6 +206,66 @@ def test_meshes_springs_and_all_joints_are_drawn(browser: Browser, tmp_path: Pat
     assert browser.console == []
 
 
+def test_a_mesh_has_its_own_colors_from_all_sides(browser: Browser, tmp_path: Path) -> None:
+    # a wall of two triangles, one red and one blue, which are seen from behind
+    (tmp_path / "a.mtl").write_text("newmtl red\nKd 1 0 0\nnewmtl blue\nKd 0 0 1\n")
+    (tmp_path / "a.obj").write_text(
+        "mtllib a.mtl\nv 0 0 0\nv 1 0 0\nv 1 0 1\nv 0 0 1\nusemtl red\nf 1 3 2\nusemtl blue\nf 1 4 3\n"
+    )
+    m = wt.Mechanism("wall")
+    shapes = [wt.elements.bodies.Shape("mesh", (2.0, -1.0, 2.0), file=str(tmp_path / "a.obj"))]
+    shapes.append(wt.elements.bodies.Shape("sphere", (0.1,), wt.spatial.Placement(point=(3, 0, 1)), color="#00ff00"))
+    shapes.append(wt.elements.bodies.Shape("sphere", (0.1,), wt.spatial.Placement(point=(-1, 0, 1)), collides=True))
+    m.body("wall", wt.MassProperties(1.0, shapes=shapes))
+    m.fixed("foot", m.ground, "wall")
+    m.show(tmp_path / "wall.html", collisions=True)
+    browser.open((tmp_path / "wall.html").as_uri())
+    drawn(browser)
+    picture = browser.picture().astype(int)
+    for point, channel in (((1.4, 0, 0.6), 0), ((0.6, 0, 1.4), 2), ((3, 0, 1), 1)):
+        x, y = on_screen(browser, point)
+        assert int(np.argmax(picture[y, x])) == channel, point
+        assert np.ptp(picture[y, x]) > 80
+    x, y = on_screen(browser, (-1, 0, 1))
+    assert picture[y, x, 2] > 60  # translucent orange over the light background
+    assert picture[y, x, 0] - picture[y, x, 2] > 20
+    assert browser.console == []
+
+
+def test_arrows_are_in_front_of_bodies(browser: Browser, tmp_path: Path) -> None:
+    m = wt.Mechanism("block")
+    block = m.body("block", wt.box((1, 1, 1), mass=100.0))
+    m.prismatic("slide", m.ground, block, axis="z")
+    m.load("push", block, force=(0, 0, 3000.0))
+    run = m.build().simulate(0.1, every=0.05)
+    run.animate(tmp_path / "block.html", forces=True)
+    browser.open(f"{(tmp_path / 'block.html').as_uri()}?frame=0")
+    drawn(browser)
+    x, y = on_screen(browser, (0, 0, 0.1))
+    red, green, blue = browser.picture()[y, x].astype(int)
+    assert green > red + 30
+    assert green > blue + 30
+
+
+def test_the_camera_goes_along_with_what_it_follows(browser: Browser, tmp_path: Path) -> None:
+    m = wt.Mechanism("falling", gravity=(2.0, 0.0, -9.81))
+    m.free("fall", m.ground, m.body("stone", wt.box((0.2, 0.3, 0.4), mass=1.0)))
+    run = m.build().simulate(2.0, every=0.1)
+    run.animate(tmp_path / "stone.html", follow="stone")
+    spots = []
+    for k in (0, 20):
+        browser.open(f"{(tmp_path / 'stone.html').as_uri()}?frame={k}")
+        drawn(browser)
+        spots.append(on_screen(browser, run.position("stone")[k]))
+        x, y = spots[-1]
+        assert np.ptp(browser.picture()[y, x].astype(int)) > 30
+    assert spots[0] == spots[1]
+    browser.evaluate("document.getElementById('home').click()")
+    drawn(browser)
+    assert on_screen(browser, run.position("stone")[20]) == spots[0]
+    assert browser.console == []
+
+
 def test_a_live_page_follows_its_sliders_and_its_program(browser: Browser) -> None:
     s = four_bar()
     with s.view(opened=False) as live:

@@ -251,9 +251,9 @@ def test_a_picture_shows_bodies_where_they_are() -> None:
     scene, size = still_scene(s, s.q0), (450, 300)
     pixels = np.asarray(Image.open(io.BytesIO(png(scene, size=size))).convert("RGB")).astype(int)
     assert pixels.shape == (300, 450, 3)
-    from whippletree.viewer.picture_files import _camera
+    from whippletree.viewer.picture_files import _view
 
-    view = View2D.of(_camera(scene, size), *size)
+    view = _view(scene, size, 0)
     hues = {"crank": 2, "coupler": 0, "rocker": 1}  # blue, orange, green
     for name, length in (("crank", 1.0), ("coupler", 2.0), ("rocker", 1.5)):
         middle = (s.pose(s.q0, name) @ [length / 2, 0, 0, 1])[:3]

@@ -144,8 +144,8 @@ def test_meshes_come_from_files_or_it_is_said_why_not(tmp_path) -> None:
     file.write_text("v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nf 1 2 3 4\n")
     meshes = MeshSource()
     (plate,) = body_solids(0, wt.MassProperties(shapes=[Shape("mesh", (1, 1, 1), file=str(file))]), [], 0.1, meshes)
-    assert plate.triangles is not None
-    area = np.linalg.norm(np.cross(*(np.diff(plate.triangles, axis=1).transpose(1, 0, 2))), axis=1).sum() / 2
+    assert plate.surface is not None
+    area = np.linalg.norm(np.cross(*(np.diff(plate.surface.corners, axis=1).transpose(1, 0, 2))), axis=1).sum() / 2
     assert area == pytest.approx(2.0)
     broken = tmp_path / "broken.obj"
     broken.write_text("v 0 0 0\nf 1 2 3\n")
@@ -154,7 +154,7 @@ def test_meshes_come_from_files_or_it_is_said_why_not(tmp_path) -> None:
         ("a.ply", "of meshes, .stl, .obj"),
         (str(broken), "corner that is not there"),
     ):
-        assert meshes.triangles(name) is None
+        assert meshes.surfaces(name) == ()
         assert why in meshes.notes[-1]
 
 
@@ -271,11 +271,11 @@ def test_a_scene_without_bodies_is_empty() -> None:
 def test_numbers_over_time_are_packed_without_loss_or_to_a_step() -> None:
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal((3, 40)), np.zeros((2, 1)), np.array([[1e30, -1e-30, 0.0]]), np.zeros((0, 5))]
-    again = unpack(pack((one, 0.0) for one in arrays), [(*one.shape, 0.0) for one in arrays])
+    again = unpack(pack((one, 0.0, 1) for one in arrays), [(*one.shape, 0.0, 1) for one in arrays])
     for one, found in zip(arrays, again, strict=True):
         assert np.array_equal(one.astype(np.float32), found)
     step = 2.0**-18
-    (found,) = unpack(pack([(arrays[0], step)]), [(3, 40, step)])
+    (found,) = unpack(pack([(arrays[0], step, 2)]), [(3, 40, step, 2)])
     assert np.abs(found - arrays[0]).max() <= step / 2 + 1e-7
 
 

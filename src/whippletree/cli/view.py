@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whippletree.cli.reading import add_choices, read_model
 from whippletree.cli.said import in_the_name_of
@@ -35,6 +35,8 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--paths", nargs="+", default=[], metavar="NAME", help="bodies and frames whose path is drawn")
     parser.add_argument("--forces", action="store_true", help="arrows of reactions and forces (runs only)")
+    parser.add_argument("--collisions", action="store_true", help="shapes that are there to collide, translucent")
+    parser.add_argument("--follow", metavar="NAME", help="the body or frame with which the camera goes along")
     parser.add_argument("--plots", nargs="+", metavar="NAME", help="what is plotted beside the scene (runs only)")
     parser.add_argument("--model", metavar="MODEL.yaml", help="the model of the run, if the file does not hold it")
     add_choices(parser)
@@ -56,10 +58,15 @@ def view(chosen: argparse.Namespace) -> int:
 def _model(chosen: argparse.Namespace) -> SceneView:
     model = read_model(chosen, chosen.file)
     with in_the_name_of(model):
-        return model.build().show(None, chosen.output, paths=chosen.paths, opened=False)
+        return model.build().show(None, chosen.output, **_looks(chosen))
 
 
 def _run(chosen: argparse.Namespace) -> SceneView:
     system = None if chosen.model is None else read_model(chosen).build()
     run = Trajectory.load(chosen.file, system)
-    return run.animate(chosen.output, paths=chosen.paths, forces=chosen.forces, plots=chosen.plots, opened=False)
+    return run.animate(chosen.output, forces=chosen.forces, plots=chosen.plots, **_looks(chosen))
+
+
+def _looks(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Return what pictures of models and of runs can show."""
+    return {"paths": chosen.paths, "collisions": chosen.collisions, "follow": chosen.follow, "opened": False}

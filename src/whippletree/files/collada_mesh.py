@@ -1,7 +1,7 @@
 """COLLADA meshes (.dae): triangles and polygons of all geometries that the scene places, with their diffuse colours.
 
-Lengths are multiples of the file's unit. Which axis is up is left as it is, as ROS and its programs leave it: robots
-are described for that. Lines, cameras, lights and animations are left out.
+Lengths are multiples of the file's unit. Where y or x is up, the scene is turned such that z is; not so if MeshLab has
+written the file, which says of every scene that y is up. Lines, cameras, lights and animations are left out.
 """
 
 from __future__ import annotations
@@ -29,6 +29,13 @@ def collada_surfaces(data: bytes, beside: Beside) -> list[Surface]:
         raise ValueError(str(error).partition(": ")[2]) from None
 
 
+_UPRIGHT = {
+    "Y_UP": np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]]),
+    "X_UP": np.array([[0.0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]),
+}
+"""Turns by which an axis comes up: from y, x stays to the right; from x, y points to the left."""
+
+
 class _ColladaReading:
     """The elements of a file by their names, and what they are made into."""
 
@@ -44,7 +51,7 @@ class _ColladaReading:
         """Yield the surfaces of all instances of geometries."""
         scene, unit = _inner(self._root, "scene", "instance_visual_scene"), _inner(self._root, "asset", "unit")
         scale = 1.0 if unit is None else unit.number("meter", 1.0)
-        placed = np.diag([scale, scale, scale, 1.0])
+        placed = np.diag([scale, scale, scale, 1.0]) @ self._upright()
         top = None if scene is None else self._refered(scene)
         if top is not None:
             for node in top.all("node"):
@@ -52,6 +59,13 @@ class _ColladaReading:
         else:
             for geometry in (one for library in self._root.all("library_geometries") for one in library.children):
                 yield from self._instance(geometry, placed, {})
+
+    def _upright(self) -> Array:
+        """Return what turns a scene such that z is up."""
+        asset = self._root.child("asset")
+        tools = [] if asset is None else [one.text for one in asset.below() if one.tag == "authoring_tool"]
+        up = None if asset is None else asset.child("up_axis")
+        return np.eye(4) if up is None or any("MeshLab" in one for one in tools) else _UPRIGHT.get(up.text, np.eye(4))
 
     def _refered(self, element: XmlElement) -> XmlElement | None:
         return self._named.get(element.get("url").removeprefix("#"))

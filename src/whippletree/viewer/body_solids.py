@@ -3,11 +3,15 @@
 A body without shapes is drawn as a link between the points at which joints, closures and forces hold it: a bar between
 two of them, a triangle between three, a star from their middle between more. A body that is held at one point only is
 drawn as a bar to its centre of mass with a ball there, or as the box that has its mass and inertia.
+
+Where a mesh is drawn, bodies look as their files say: no bars connect shapes with joints, and of bodies without a shape
+only those with a mass that connect points are drawn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -40,10 +44,12 @@ def body_solids(
     """
     drawn = [solid for shape in properties.shapes for solid in _of_shape(place, shape, unit, meshes)]
     if drawn:
-        return [*drawn, *_connections(place, drawn, held, unit)]
+        return drawn if meshes.drawn else [*drawn, *_connections(place, drawn, held, unit)]
     points = distinct(held)
-    if len(points) >= 2:
+    if len(points) >= 2 and (float(_plain(properties.mass)) > 0 or not meshes.drawn):
         return _link(place, points, unit)
+    if meshes.drawn:
+        return []
     return _lonely(place, properties, points, unit)
 
 
@@ -114,18 +120,21 @@ def inertia_box(properties: MassProperties) -> tuple[Array, Array] | None:
 
 
 def _of_shape(place: int, shape: Shape, unit: float, meshes: MeshSource) -> list[Solid]:
-    """Return the solid of a described shape; none for a mesh that cannot be drawn."""
+    """Return the solids of a described shape: none for a mesh that cannot be drawn, and for what is transparent."""
     pose, size = shape.placement.matrix(), tuple(float(_plain(x)) for x in shape.size)
-    if shape.kind == "rod":
-        return [Solid(place, "capsule", (min(unit, SLENDER * size[0]), size[0]), pose)]
-    if shape.kind == "point":
-        return [Solid(place, "sphere", (1.8 * unit,), pose)]
+    made = partial(Solid, place, role="collision" if shape.collides else "body")
+    if shape.color[7:] == "00":
+        return []
     if shape.kind == "mesh":
-        triangles = meshes.triangles(shape.file)
-        scaled = None if triangles is None else triangles * np.array(size)
-        return [] if scaled is None else [Solid(place, "mesh", size, pose, triangles=scaled)]
+        surfaces = meshes.surfaces(shape.file)
+        return [made("mesh", size, pose, surface=one, paint=one.color or shape.color) for one in surfaces]
     flat = tuple(max(x, 0.2 * unit) for x in size)  # a disc or a plate has no thickness of its own
-    return [Solid(place, shape.kind, flat, pose)]
+    kind, sizes = shape.kind, flat
+    if shape.kind == "rod":
+        kind, sizes = "capsule", (min(unit, SLENDER * size[0]), size[0])
+    elif shape.kind == "point":
+        kind, sizes = "sphere", (1.8 * unit,)
+    return [made(kind, sizes, pose, paint=shape.color)]
 
 
 def _connections(place: int, solids: Sequence[Solid], held: Sequence[Array], unit: float) -> list[Solid]:
@@ -143,8 +152,8 @@ def _nearest(solid: Solid, point: Array) -> Array:
     """Return the point of a solid that is next to a point, all on the place."""
     R, centre = solid.pose[:3, :3], solid.pose[:3, 3]
     local = R.T @ (point - centre)
-    if solid.kind == "mesh" and solid.triangles is not None:
-        corners = solid.triangles.reshape(-1, 3)
+    if solid.surface is not None:
+        corners = solid.surface.points * np.array(solid.size)
         own = np.clip(local, corners.min(axis=0), corners.max(axis=0))
     elif solid.kind == "box":
         own = np.clip(local, -np.array(solid.size) / 2, np.array(solid.size) / 2)

@@ -139,17 +139,15 @@ def _side(points: Array, up: Array) -> Array:
 
 
 def _corners(solid: Solid) -> Array:
-    """Return corners of a box around a solid, on its place."""
-    if solid.kind == "mesh" and solid.triangles is not None:
-        own = solid.triangles.reshape(-1, 3)
-        low, high = own.min(axis=0), own.max(axis=0)
+    """Return corners of a box around a solid, or points at the edges of a mesh, on its place."""
+    if solid.surface is not None:
+        own = extreme_points(solid.surface.points * np.array(solid.size))
     else:
         radius = solid.size[0]
         long = solid.size[1] / 2 + (radius if solid.kind == "capsule" else 0.0) if len(solid.size) == 2 else radius
         high = np.array(solid.size) / 2 if solid.kind == "box" else np.array([radius, radius, long])
-        low = -high
-    signs = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
-    return np.asarray((low + signs * (high - low)) @ solid.pose[:3, :3].T + solid.pose[:3, 3])
+        own = high * np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
+    return np.asarray(own @ solid.pose[:3, :3].T + solid.pose[:3, 3])
 
 
 def _triple(vector: Array) -> tuple[float, float, float]:

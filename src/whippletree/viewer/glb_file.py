@@ -112,9 +112,12 @@ class _Colors:
     def number(self, color: str) -> int:
         """Return the number of a colour's material."""
         if color not in self._known:
-            look = {"baseColorFactor": [*_numbers(linear(color)), 1.0], "metallicFactor": 0.1, "roughnessFactor": 0.6}
+            opacity = int(color[7:] or "ff", 16) / 255
+            rgba = [*_numbers(linear(color)), opacity]
+            look = {"baseColorFactor": rgba, "metallicFactor": 0.1, "roughnessFactor": 0.6}
             self._known[color] = len(self.materials)
-            self.materials.append({"name": color, "pbrMetallicRoughness": look})
+            blended = {"alphaMode": "BLEND"} if opacity < 1 else {}
+            self.materials.append({"name": color, "pbrMetallicRoughness": look, **blended})
         return self._known[color]
 
 

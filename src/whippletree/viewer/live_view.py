@@ -57,15 +57,26 @@ class Slider(NamedTuple):
 
 
 @user_facing
-def view(system: System, q: object = None, *, parameters: ParameterValues = None, opened: bool = True) -> LiveView:
+def view(
+    system: System,
+    q: object = None,
+    *,
+    parameters: ParameterValues = None,
+    collisions: object = False,
+    follow: object = None,
+    opened: bool = True,
+) -> LiveView:
     """Show the mechanism on a live page, with sliders for joint coordinates and parameters; loops stay closed.
 
     The page is served on this machine only, at the `url` of the `LiveView`, until its `close`, or the end of a
     `with` block; `.q` is where the sliders have brought it, and `.show(q)` shows another configuration.
+    `collisions` and `follow` are those of `show`.
     """
     inputs = system.kernels.inputs
     start = system.q0 if q is None else system.assemble(q, parameters=parameters)
-    found = LiveView(system, start, inputs.parameter_set(parameters))
+    found = LiveView(
+        system, start, inputs.parameter_set(parameters), collisions=truth(collisions, "collisions="), follow=follow
+    )
     if truth(opened, "opened="):
         webbrowser.open(found.url)
     return found
@@ -86,12 +97,12 @@ class LiveView:
     (True, True)
     """
 
-    def __init__(self, system: System, q: Array, parameters: Array | None) -> None:
+    def __init__(self, system: System, q: Array, parameters: Array | None, **looks: Any) -> None:
         self.system, self.q = system, np.array(q)
         names = [one.name for one in system.description.parameters]
         values = system.description.parameter_values if parameters is None else parameters
         self.parameters = dict(zip(names, map(float, values), strict=True))
-        self._scene = still_scene(system, self.q, parameters=self._given())
+        self._scene = still_scene(system, self.q, parameters=self._given(), **looks)
         self._sliders = {(one.group, one.name): one for one in _sliders(system, self._scene, self.q, self.parameters)}
         self._changed, self._number, self._open = threading.Condition(threading.RLock()), 1, True
         self._token = secrets.token_urlsafe(24)

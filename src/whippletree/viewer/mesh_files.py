@@ -1,44 +1,144 @@
-"""Meshes of bodies from files, for pictures only: STL, as text or binary, and OBJ.
+"""Meshes of bodies from files, for pictures only; together they have no more triangles than a page can show.
 
 What cannot be drawn is told, once for each file, and the body is drawn as its joints imply.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from whippletree.files.mesh_data import read_triangles
+import numpy as np
+
+from whippletree.elements.bodies import Shape
+from whippletree.files.mesh_data import read_surfaces
+from whippletree.files.surfaces import Surface
+from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
+from whippletree.viewer.creases import split_at_creases, welded
 
 __all__ = ["MeshSource"]
 
-_LARGEST = 20_000_000
-"""Bytes of a mesh file that is read for a picture."""
+_LARGEST, _ALL = 64_000_000, 1_000_000_000
+"""Bytes of a mesh file that is read for a picture, and of all of them."""
 
-_MOST = 40_000
-"""Triangles of a body in a picture; of more, every so many-th is taken."""
+_MOST = 120_000
+"""Triangles of all meshes of a picture, each counted once."""
+
+_FEWEST = 100
+"""Triangles of a surface below which none is taken away."""
 
 
 class MeshSource:
-    """The triangles of mesh files, each read once; `notes` tells which could not be drawn, and why.
+    """The surfaces of mesh files, each read once; `notes` tells which could not be drawn, and why.
+
+    The files of `shapes` are read at once, and share the triangles of a picture by their sizes.
 
     >>> source = MeshSource()
-    >>> source.triangles("nowhere.stl"), source.notes
-    (None, ['mesh nowhere.stl is not drawn: there is no such file'])
+    >>> source.surfaces("nowhere.stl"), source.notes
+    ((), ['mesh nowhere.stl is not drawn: there is no such file'])
     """
 
-    def __init__(self) -> None:
-        self._found: dict[str, Array | None] = {}
+    def __init__(self, shapes: Iterable[Shape] = ()) -> None:
+        self._found: dict[str, tuple[Surface, ...]] = {}
+        self._read = 0
         self.notes: list[str] = []
+        sizes: dict[str, float] = {}
+        for shape in shapes:
+            if shape.kind == "mesh":
+                factor = max(abs(float(x)) for x in shape.size)  # there are three
+                sizes[shape.file] = max(sizes.get(shape.file, 0.0), factor)
+        self._add(sizes)
 
-    def triangles(self, file: str) -> Array | None:
-        """Return the triangles of a file (n, 3, 3), None if it cannot be drawn."""
+    @property
+    def drawn(self) -> bool:
+        """Whether there is a mesh that can be drawn."""
+        return any(self._found.values())
+
+    def surfaces(self, file: str) -> tuple[Surface, ...]:
+        """Return the surfaces of a file, none if it cannot be drawn."""
         if file not in self._found:
-            try:
-                found = read_triangles(Path(file), _LARGEST)
-                self._found[file] = found[:: -(-len(found) // _MOST)]
-            except (ValueError, OSError) as error:
-                why = "there is no such file" if isinstance(error, FileNotFoundError) else str(error)
-                self.notes.append(f"mesh {file} is not drawn: {why}")
-                self._found[file] = None
+            self._add({file: 1.0})
         return self._found[file]
+
+    def _add(self, sizes: dict[str, float]) -> None:
+        """Read files, each with the factor by which it is drawn larger."""
+        read = {file: self._of_file(file) for file in sizes}
+        both = [(one, sizes[file]) for file, own in read.items() for one in own]
+        reduced = iter(_reduced([one for one, _ in both], [factor for _, factor in both], self.notes))
+        for file, own in read.items():
+            self._found[file] = tuple(_with_creases(one) for _, one in zip(own, reduced, strict=False))
+
+    def _of_file(self, file: str) -> list[Surface]:
+        try:
+            if self._read > _ALL:
+                raise ValueError(f"those before it have more than {_ALL} bytes")
+            found = _by_color(read_surfaces(Path(file), _LARGEST))
+            self._read += Path(file).stat().st_size
+            return found
+        except (ValueError, OSError) as error:
+            why = "there is no such file" if isinstance(error, FileNotFoundError) else str(error)
+            self.notes.append(f"mesh {file} is not drawn: {why}")
+            return []
+
+
+def _by_color(surfaces: list[Surface]) -> list[Surface]:
+    """Return surfaces, those of one colour as one, their points welded."""
+    found = []
+    for color in dict.fromkeys(one.color for one in surfaces):
+        own = [one for one in surfaces if one.color == color]
+        starts = np.cumsum([0, *(len(one.points) for one in own[:-1])])
+        triangles = np.concatenate([one.triangles + start for one, start in zip(own, starts, strict=True)])
+        found.append(Surface(*welded(np.concatenate([one.points for one in own]), triangles), color))
+    return [one for one in found if len(one.triangles)]
+
+
+def _reduced(surfaces: list[Surface], factors: list[float], notes: list[str]) -> list[Surface]:
+    """Return surfaces that have no more triangles than a picture takes, all together: large ones keep more."""
+    counts = np.array([len(one.triangles) for one in surfaces], dtype=np.float64)
+    if counts.sum() <= _MOST:
+        return surfaces
+    spans = [factor * np.linalg.norm(np.ptp(one.points, axis=0)) for one, factor in zip(surfaces, factors, strict=True)]
+    wanted = np.minimum(counts, np.maximum(_FEWEST, _shares(counts, np.array(spans))))
+    try:
+        from fast_simplification import simplify
+    except ImportError:
+        notes.append(
+            f"the meshes have {int(counts.sum())} triangles, of which every so many-th is drawn: "
+            'pip install "whippletree[meshes]" simplifies them'
+        )
+        return [
+            one._replace(triangles=one.triangles[:: -int(-len(one.triangles) // max(goal, 1.0))])
+            for one, goal in zip(surfaces, wanted.tolist(), strict=True)
+        ]
+    return [
+        _simplified(one, int(goal), simplify) if goal < len(one.triangles) else one
+        for one, goal in zip(surfaces, wanted.tolist(), strict=True)
+    ]
+
+
+def _simplified(surface: Surface, goal: int, simplify: Callable[..., tuple[Array, Indices]]) -> Surface:
+    """Return a surface of so many triangles, whose edges are collapsed where that changes its form the least."""
+    points, corners = surface.points.astype(np.float32), surface.triangles.astype(np.int32)
+    fewer, triangles = simplify(points, corners, target_count=goal)
+    return Surface(fewer.astype(np.float64), triangles.astype(np.intp), surface.color)
+
+
+def _shares(counts: Array, spans: Array) -> Array:
+    """Return how many triangles each surface may have: in the ratio of spans, of which some need less."""
+    low, high = 0.0, float(counts.max(initial=1.0)) / max(float(spans.min(initial=np.inf)), 1e-12)
+    for _ in range(100):
+        middle = (low + high) / 2
+        over = np.minimum(counts, np.maximum(_FEWEST, middle * spans)).sum() > _MOST
+        low, high = (low, middle) if over else (middle, high)
+    return np.asarray(low * spans)
+
+
+def _with_creases(surface: Surface) -> Surface:
+    """Return a surface whose corners at sharp edges are there once for each side, numbered as they come."""
+    corners, triangles = split_at_creases(surface.points, surface.triangles)
+    _, first, which = np.unique(triangles, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.intp)
+    order = np.argsort(first)
+    rank[order] = np.arange(len(first))
+    return Surface(surface.points[corners[order]], rank[which].reshape(-1, 3), surface.color)

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from whippletree.errors import ResultError
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.framing import fitted
-from whippletree.viewer.proportions import NAMED
 from whippletree.viewer.rasterizer import View2D, rasterize
-from whippletree.viewer.scene import Camera, Scene
+from whippletree.viewer.scene import Scene
 from whippletree.viewer.scene_colors import BACK, GRID, INK, body_color, linear, solid_color, strut_color
 from whippletree.viewer.triangles import Mesh, merged, skin_mesh, solid_mesh, strut_mesh
 
@@ -41,8 +40,8 @@ def png(scene: Scene, *, frame: int = 0, size: tuple[int, int] = (900, 600)) -> 
     >>> png(still_scene(four_bar(), four_bar().q0), size=(90, 60))[1:4]
     b'PNG'
     """
-    file, view = io.BytesIO(), View2D.of(_camera(scene, size), *size)
-    picture(scene, frame, view, _background(scene, view)).save(file, "PNG", optimize=True)
+    file, view = io.BytesIO(), _view(scene, size, frame)
+    picture(scene, frame, view, _background(scene, view, scene.followed(frame))).save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
@@ -54,14 +53,21 @@ def gif(scene: Scene, *, size: tuple[int, int] = (600, 400), speed: float = 1.0)
     >>> gif(run_scene(swing()), size=(60, 40))[:6]
     b'GIF89a'
     """
-    track, view, file = scene.track, View2D.of(_camera(scene, size), *size), io.BytesIO()
+    track, file = scene.track, io.BytesIO()
     span = float(track.t[-1] - track.t[0]) / speed
     count = max(1, min(len(track), _GIF_FRAMES, math.ceil(25 * span)))
     times = np.linspace(track.t[0], track.t[-1], count)
     rows = [int(np.argmin(np.abs(track.t - t))) for t in times]
-    back = _background(scene, view)
-    palette = picture(scene, rows[0], view, back).quantize(128)  # the same for all: what does not move does not flicker
-    images = [picture(scene, row, view, back).quantize(palette=palette, dither=_no_dither()) for row in rows]
+    views = [_view(scene, size, row) for row in rows]
+    looked_from = [*zip(rows, views, strict=True)]
+    backs = [
+        _background(scene, view, scene.followed(row))
+        for row, view in (looked_from[:1] if scene.follow is None else looked_from)
+    ]
+    seen = (picture(scene, row, view, backs[k % len(backs)]) for k, (row, view) in enumerate(looked_from))
+    first = next(seen)  # there is one
+    palette = first.quantize(128)  # the same for all: what does not move does not flicker
+    images = [one.quantize(palette=palette, dither=_no_dither()) for one in (first, *seen)]
     pause = max(20, round(1000 * span / max(count - 1, 1)))
     images[0].save(file, "GIF", save_all=True, append_images=images[1:], duration=pause, loop=0, optimize=False)
     return file.getvalue()
@@ -71,7 +77,7 @@ def picture(scene: Scene, frame: int, view: View2D, back: Array) -> Image:
     """Return the picture of an instant, with a grid on the floor and the joints' names, if these are few."""
     mesh, colors = frame_mesh(scene, frame)
     found = _image(rasterize(mesh, colors, view, back))
-    if len(scene.joints) <= NAMED and view.height >= _NAMES_FROM:
+    if scene.named and view.height >= _NAMES_FROM:
         points = [scene.track.pose(frame, one.place) @ one.pose[:, 3] for one in scene.joints]
         where, _ = view.project(np.array(points).reshape(-1, 4)[:, :3])
         _drawn_names(found, [one.name for one in scene.joints], where)
@@ -99,13 +105,15 @@ def frame_mesh(scene: Scene, frame: int) -> tuple[Mesh, Array]:
     return merged(meshes), np.repeat(np.array(colors).reshape(-1, 3), counts, axis=0)
 
 
-def _camera(scene: Scene, size: tuple[int, int]) -> Camera:
-    """Return the scene's camera, as near as a picture of this size allows."""
+def _view(scene: Scene, size: tuple[int, int], frame: int) -> View2D:
+    """Return the view of the scene's camera at an instant, as near as a picture of this size allows."""
     away = np.array(scene.camera.position) - np.array(scene.camera.target)
-    return fitted(scene.outline, away / np.linalg.norm(away), np.array(scene.camera.up), size[0] / size[1])
+    camera = fitted(scene.outline, away / np.linalg.norm(away), np.array(scene.camera.up), size[0] / size[1])
+    view = View2D.of(camera, *size)
+    return view._replace(position=view.position + scene.followed(frame))
 
 
-def _background(scene: Scene, view: View2D) -> Array:
+def _background(scene: Scene, view: View2D, gone: Array) -> Array:
     """Return the background (height, width, 3), with the grid's lines where they are seen."""
     up = np.array(scene.camera.up)
     a = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
@@ -119,7 +127,7 @@ def _background(scene: Scene, view: View2D) -> Array:
         ground = view.position + (-rise / drop)[..., None] * rays
         depth = -rise / drop
     step = _nice(scene.extent / 8)
-    away = ground - scene.middle
+    away = ground - scene.middle - gone
     reach = np.linalg.norm(away - (away @ up)[..., None] * up, axis=2)
     fade = np.clip(1 - reach / (_CELLS * step), 0.0, 1.0) * (depth > 0)
     line = np.zeros(fade.shape)

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from whippletree.files.surfaces import Surface
 from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
+from whippletree.viewer.proportions import NAMED
 
 __all__ = [
     "GROUND_PLACE",
@@ -35,8 +37,9 @@ GROUND_PLACE = -1
 class Solid:
     """A solid on a place: a box (x, y, z), sphere (radius), cylinder, capsule or cone (radius, length) or mesh.
 
-    It is centred at its `pose` on the place, a cylinder, capsule or cone along z. `role` is "body", "joint" or
-    "support"; `color` numbers the bodies' colours. A mesh has `triangles` (n, 3, 3), in metres.
+    It is centred at its `pose` on the place, a cylinder, capsule or cone along z. `role` is "body", "joint", "support"
+    or "collision"; `color` numbers the bodies' colours, unless `paint` is the code of one. A mesh has a `surface`, and
+    its size are the factors along its axes.
 
     >>> Solid(0, "sphere", (0.1,), np.eye(4)).role
     'body'
@@ -48,7 +51,8 @@ class Solid:
     pose: Array
     role: str = "body"
     color: int = 0
-    triangles: Array | None = None
+    surface: Surface | None = None
+    paint: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +191,7 @@ class Scene:
 
     `unit` is the radius of links, `outline` (k, 3) are points that a picture has to hold, at the edges of everything at
     all times, and `floor` is how high the ground's grid is, along `camera.up`. `closures` tells in words what holds
-    besides joints.
+    besides joints. The camera goes along with the point that `follow` names.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> from whippletree.viewer.scenes import still_scene
@@ -213,6 +217,20 @@ class Scene:
     curves: tuple[Curve, ...] = ()
     notes: tuple[str, ...] = field(default=())
     skins: tuple[Skin, ...] = ()
+    follow: PathMark | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether the names of joints are shown at first: of few joints, and not over a robot that has meshes."""
+        return len(self.joints) <= NAMED and all(one.surface is None for one in self.solids)
+
+    def followed(self, frame: int) -> Array:
+        """Return how far the camera has gone along at an instant (3,)."""
+        if self.follow is None:
+            return np.zeros(3)
+        poses = [self.track.pose(k, self.follow.place) for k in (0, frame)]
+        here, there = (pose[:3, :3] @ self.follow.point + pose[:3, 3] for pose in poses)
+        return np.asarray(there - here)
 
     def skin_amplitudes(self, track: Track) -> list[Array]:
         """Return the amplitudes (frames, n) of each skin."""

@@ -7,23 +7,25 @@ import numpy as np
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.scene import Solid, Strut
 
-__all__ = ["BACK", "GRID", "INK", "body_color", "linear", "solid_color", "strut_color"]
+__all__ = ["BACK", "GRID", "INK", "UNPAINTED", "body_color", "linear", "solid_color", "strut_color"]
 
 _BODIES = (
     "#4f81bd", "#e08e3c", "#4aa58a", "#c85a54", "#8069b5", "#8f9e3d", "#c76f9e", "#4aa3c7", "#b08a55", "#6f7fd0",
 )  # fmt: skip
-_ROLES = {"joint": "#56606c", "support": "#8b95a1"}
+_ROLES = {"joint": "#56606c", "support": "#8b95a1", "collision": "#e8590c59"}
 _STRUTS = {"guide": "#7d8895", "rod": "#8d6e3f", "spring": "#5f7f5a"}
 BACK, GRID, INK = "#f4f6f9", "#c3ccd6", "#1d2530"
+UNPAINTED = "#c9ced4"
+"""The colour of what has none where other things have."""
 
 
 def solid_color(solid: Solid) -> str:
-    """Return the colour of a solid.
+    """Return the code of the colour of a solid, with its opacity if it has one.
 
     >>> solid_color(Solid(0, "sphere", (1.0,), np.eye(4), "joint"))
     '#56606c'
     """
-    return _ROLES.get(solid.role) or body_color(solid.color)
+    return _ROLES.get(solid.role) or solid.paint or body_color(solid.color)
 
 
 def body_color(number: int) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.bodies.body_chains import PART_END
 from whippletree.elements.closures import Distance
 from whippletree.elements.forces import Bushing, LawSpring, Spring
@@ -40,7 +41,8 @@ from whippletree.viewer.scene import (
     Strut,
     Track,
 )
-from whippletree.viewer.tracks import chosen_rows, mode_states, track_of
+from whippletree.viewer.scene_colors import UNPAINTED
+from whippletree.viewer.tracks import chosen_rows, gone_along, mode_states, track_of
 from whippletree.viewer.viewpoints import well_seen
 
 if TYPE_CHECKING:
@@ -59,8 +61,11 @@ def still_scene(
     parameters: ParameterValues = None,
     paths: Sequence[object] = (),
     title: str | None = None,
+    **looks: Any,
 ) -> Scene:
     """Return the scene of one configuration (nq), or of several (n, nq), one after the other.
+
+    `looks` are `collisions` and `follow`; see `show`.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
@@ -69,7 +74,7 @@ def still_scene(
     """
     states = np.atleast_2d(q)
     track = track_of(system, np.arange(len(states)) / 25.0, states, parameters)
-    return _Maker(system, parameters).scene([track], paths, title)
+    return _Maker(system, parameters, **looks).scene([track], paths, title)
 
 
 def mode_scene(
@@ -80,6 +85,7 @@ def mode_scene(
     parameters: ParameterValues = None,
     paths: Sequence[object] = (),
     title: str | None = None,
+    **looks: Any,
 ) -> Scene:
     """Return the scene of an oscillation of a mode about a configuration.
 
@@ -93,7 +99,7 @@ def mode_scene(
     t, states, scale = mode_states(system, q, mode, parameters)
     words = f"{mode.frequency:.6g} Hz" if mode.kind == "oscillation" else mode.kind
     named = f"{system.description.name}: mode, {words}" if title is None else title
-    made = _Maker(system, parameters).scene([track_of(system, t, states, parameters)], paths, named)
+    made = _Maker(system, parameters, **looks).scene([track_of(system, t, states, parameters)], paths, named)
     return replace(made, notes=(*made.notes, f"displacements are those of the mode times {scale:.3g}"))
 
 
@@ -106,6 +112,7 @@ def run_scene(
     plots: Sequence[object] | None = None,
     frames: int = FRAMES,
     title: str | None = None,
+    **looks: Any,
 ) -> Scene:
     """Return the scene of a run; see `animate` for what can be in it.
 
@@ -126,7 +133,7 @@ def run_scene(
                 f"the run {shown(label)} is of a mechanism with other bodies, and cannot be shown beside this one"
             )
         tracks.append(_run_track(_picked(other, frames), label))
-    made = _Maker(system, first).scene(tracks, paths, title)
+    made = _Maker(system, first, **looks).scene(tracks, paths, title)
     return replace(made, curves=_curves(shown_run, plots), arrows=_arrows(shown_run, made, system) if forces else ())
 
 
@@ -174,31 +181,39 @@ class _Maker:
 
     system: System
     parameters: ParameterValues
+    collisions: bool = False
+    follow: object = None
 
     def scene(self, tracks: Sequence[Track], paths: Sequence[object], title: str | None) -> Scene:
         """Return the scene with these motions."""
         d, plan = _numbers_in(self.system, self.parameters), self.system.plan
         cut = {plan.joint_names[one.joint] for one in plan.cuts}
-        places, up, meshes = _numbered(d.places), upward([float(x) for x in d.gravity]), MeshSource()
-        held = _held_points(d)
+        places, up = _numbered(d.places), upward([float(x) for x in d.gravity])
+        held, seen = _held_points(d), _seen_bodies(d, self.collisions)
+        meshes = MeshSource(shape for one in seen.values() for shape in one.shapes)
         unit = _link_radius(d, held, tracks)
         colored = {name: k for k, name in enumerate(d.places)}
-        solids = [
-            replace(solid, color=colored[body.name])
-            for body in d.bodies
-            if body.kind is None
-            for solid in body_solids(places[body.name], body.properties, held[body.name], unit, meshes)
-        ]
+        solids = _painted(
+            replace(solid, color=colored[name])
+            for name, properties in seen.items()
+            for solid in body_solids(places[name], properties, held[name], unit, meshes)
+        )
         skins = _skins(d, places, unit)
         bare = {frame: body for frame, body in d.moving_frames.items() if places[body] not in {s.place for s in skins}}
         for frame, body in bare.items():
             solids.append(Solid(places[frame], "sphere", (1.7 * unit,), np.eye(4), color=places[body]))
-        inner = inner_welds(d)
+        inner, plain = inner_welds(d), _without_meshes(solids)
         for use in d.joints:
+            if meshes.drawn and not {places[use.parent], places[use.child]} <= plain:
+                continue
             foot = _foot(d, use, held, tracks[0], up) if use.parent == GROUND else -up
             solids += joint_solids(use, places[use.parent], unit, foot) if use.name not in inner else []
         struts = [*_struts(d, places, unit), *_arms(bare, places, unit)]
+        if meshes.drawn:
+            struts = [one for one in struts if one.kind != "guide" or {one.first, one.second} <= plain]
+        followed = None if self.follow is None else _path(d, places, self.follow, "follow=")
         points = seen_points(solids, struts, tracks, skins)
+        framed = points if followed is None else seen_points(solids, struts, gone_along(tracks, followed), skins)
         x, y, z = up.tolist()
         made = Scene(
             title=d.name if title is None else title,
@@ -220,15 +235,46 @@ class _Maker:
             frames=tuple(FrameMark(one.name, places[one.body], one.placement.matrix()) for one in d.frames),
             tracks=tuple(tracks),
             unit=unit,
-            outline=extreme_points(points),
+            outline=extreme_points(framed),
             floor=float((points @ up).min()) - 0.2 * unit,
             camera=Camera((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (x, y, z)),
             closures=tuple(f"{use.name}: {type(use.closure).__name__.lower()}" for use in d.closures),
             paths=tuple(_path(d, places, name) for name in paths),
             notes=tuple(meshes.notes),
             skins=tuple(skins),
+            follow=followed,
         )
         return well_seen(made)
+
+
+def _seen_bodies(d: Description, collisions: bool) -> dict[str, MassProperties]:
+    """Return the rigid bodies with the shapes that are drawn: those for looks, and what collides if that is asked for.
+
+    Where no shape is for looks, those that collide are all there is to see.
+    """
+    rigid = [body for body in d.bodies if body.kind is None]
+    all_of_them = not any(not shape.collides for body in rigid for shape in body.properties.shapes)
+
+    def of(shapes: Sequence[Shape]) -> Iterator[Shape]:
+        for one in shapes:
+            if all_of_them or collisions or not one.collides:
+                yield replace(one, collides=False) if all_of_them else one
+
+    return {body.name: body.properties.drawn_as(tuple(of(body.properties.shapes))) for body in rigid}
+
+
+def _painted(solids: Iterable[Solid]) -> list[Solid]:
+    """Return solids, those grey to which a file gives no colour, if it gives some to others."""
+    found = [*solids]
+    if not any(one.paint for one in found if one.surface is not None):
+        return found
+    return [one if one.paint or one.role != "body" else replace(one, paint=UNPAINTED) for one in found]
+
+
+def _without_meshes(solids: Sequence[Solid]) -> set[int]:
+    """Return the places that are drawn, and not by meshes; the ground is one."""
+    meshed = {one.place for one in solids if one.surface is not None}
+    return {GROUND_PLACE, *(one.place for one in solids)} - meshed
 
 
 def _skins(d: Description, places: Mapping[str, int], unit: float) -> list[Skin]:
@@ -344,14 +390,14 @@ def _strut(
     return Strut(kind, name, places[first], _point(on_first), places[second], _point(on_second), radius)
 
 
-def _path(d: Description, places: Mapping[str, int], name: object) -> PathMark:
-    """Return the point whose path is drawn: the origin of a body or frame."""
+def _path(d: Description, places: Mapping[str, int], name: object, what: str = "paths=") -> PathMark:
+    """Return a point that is named: the origin of a body or frame."""
     text, frames = getattr(name, "name", name), {one.name: one for one in d.frames}
     if isinstance(text, str) and text in frames:
         return PathMark(text, places[frames[text].body], _point(frames[text].placement))
     if not isinstance(text, str) or text not in places or text == GROUND:
         known = [*d.places, *frames]
-        raise StateError(f"paths= names bodies and frames, and there is none called {suggestion(text, known)}")
+        raise StateError(f"{what} names bodies and frames, and there is none called {suggestion(text, known)}")
     return PathMark(text, places[text], np.zeros(3))
 
 

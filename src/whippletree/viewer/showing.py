@@ -44,13 +44,16 @@ def show(
     parameters: ParameterValues = None,
     paths: object = (),
     title: str | None = None,
+    collisions: object = False,
+    follow: object = None,
     opened: bool = True,
 ) -> SceneView:
     """Show a configuration (nq) or by joint, `q0` unless given: in a notebook, a browser, or written to a path.
 
     Several configurations (n, nq) are shown one after the other. `path` ends in .html, .png, .gif or .glb. Options:
     `mode`, one of the modes of `linearize(q).modes()`, which is shown as an oscillation about q; `paths`, bodies
-    and frames whose path is drawn; `parameters`, `title`; `opened=False`, to open no browser. See docs/viewer.md.
+    and frames whose path is drawn; `collisions=True`, to see what collides, translucent; `follow`, a body or frame with
+    which the camera goes along; `parameters`, `title`; `opened=False`, to open no browser. See docs/viewer.md.
     """
     inputs = system.kernels.inputs
     states = system.q0 if q is None else system.coordinates(q) if isinstance(q, Mapping) else inputs.configurations(q)
@@ -60,6 +63,8 @@ def show(
         "parameters": inputs.parameter_set(parameters),
         "paths": names(paths),
         "title": _title(title),
+        "collisions": truth(collisions, "collisions="),
+        "follow": follow,
     }
     if mode is None:
         return SceneView(still_scene(system, states, **options)).shown(path, opened=opened)
@@ -79,6 +84,8 @@ def animate(
     frames: object = FRAMES,
     speed: object = 1.0,
     title: object = None,
+    collisions: object = False,
+    follow: object = None,
     opened: bool = True,
 ) -> SceneView:
     """Show the run as a moving picture: in a notebook, in a browser, or written to a path.
@@ -86,7 +93,8 @@ def animate(
     `path` ends in .html (a page that holds everything and opens offline), .gif, .png (its start) or .glb (glTF).
     Options: `paths`, bodies and frames whose path is drawn; `forces=True`, arrows of the joints' reactions and of
     force elements; `plots`, quantities as for `plot`, drawn beside the scene; `beside`, other runs of the same
-    mechanism by label, drawn translucent; `frames`, how many outputs are shown at most; `speed`, of a GIF; `title`;
+    mechanism by label, drawn translucent; `frames`, how many outputs are shown at most; `speed`, of a GIF;
+    `follow`, a body or frame with which the camera goes along; `collisions=True`, to see what collides; `title`;
     `opened=False`, to open no browser. See docs/viewer.md.
     """
     if not isinstance(beside, Mapping | None):
@@ -102,6 +110,8 @@ def animate(
         plots=plotted,
         frames=int(frames),
         title=_title(title),
+        collisions=truth(collisions, "collisions="),
+        follow=follow,
     )
     return SceneView(scene, speed=_speed(speed)).shown(path, opened=opened)
 

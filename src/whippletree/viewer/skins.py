@@ -22,13 +22,11 @@ from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.station_motions import SECOND_ORDER
 from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
+from whippletree.viewer.creases import split_at_creases
 from whippletree.viewer.scene import Skin
 
 __all__ = ["has_skin", "mode_sizes", "skin_amplitudes", "skin_of"]
 
-
-_SHARP = 0.75
-"""Faces whose normals have less than this cosine between them meet at an edge."""
 
 _ROUND_FROM = 8
 """Outlines with so many corners are round, others have edges."""
@@ -49,7 +47,8 @@ def skin_of(kind: FlexibleBody, place: int, unit: float, color: int) -> Skin | N
         station, arm, triangles = _tube(stations, unit)
     elif "triangles" in stations:
         corners = stations.array("triangles").astype(np.intp)
-        station, triangles = _with_edges(stations.array("positions"), corners)
+        points = stations.array("positions")
+        station, triangles = split_at_creases(points, _outward(points, corners))
         arm = np.zeros((len(station), 3))
     else:
         station, arm, triangles = _cloud(len(stations.array("positions")), 0.4 * unit)
@@ -129,26 +128,6 @@ def _tube(stations: ArrayStore, unit: float) -> tuple[Indices, Array, Indices]:
 
 _THINNEST = 0.5
 """Half the width of a beam that is drawn, over the radius of links, at least."""
-
-
-def _with_edges(points: Array, triangles: Indices) -> tuple[Indices, Indices]:
-    """Return which station each corner is, and the triangles: corners at edges are there once for each side."""
-    triangles = _outward(points, triangles)
-    a, b, c = (points[triangles[:, k]] for k in range(3))
-    normals = np.cross(b - a, c - a)
-    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-    made: dict[int, list[tuple[int, Array]]] = {}
-    station, found = list[int](), np.empty_like(triangles)
-    for t, corners in enumerate(triangles.tolist()):
-        for k, corner in enumerate(corners):
-            known = made.setdefault(corner, [])
-            number = next((own for own, normal in known if normal @ normals[t] > _SHARP), -1)
-            if number < 0:
-                number = len(station)
-                station.append(corner)
-                known.append((number, normals[t]))
-            found[t, k] = number
-    return np.array(station, dtype=np.intp), found
 
 
 def _outward(points: Array, triangles: Indices) -> Indices:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +17,12 @@ from whippletree.results import Trajectory
 from whippletree.spatial.quaternion_arrays import quaternions_of
 from whippletree.system import System
 from whippletree.viewer.proportions import MODE_MOTION
-from whippletree.viewer.scene import Track
+from whippletree.viewer.scene import GROUND_PLACE, PathMark, Track
 
 if TYPE_CHECKING:
     from whippletree.system.evaluator import ParameterValues
 
-__all__ = ["chosen_rows", "mode_states", "quaternions", "track_of"]
+__all__ = ["chosen_rows", "gone_along", "mode_states", "quaternions", "track_of"]
 
 _FARTHEST = 1e12
 """How far from the ground's origin bodies are drawn, in metres."""
@@ -72,6 +74,24 @@ def chosen_rows(run: Trajectory, frames: int) -> Indices:
     after = np.clip(np.searchsorted(run.t, times), 1, n - 1)
     nearer = np.where(times - run.t[after - 1] < run.t[after] - times, after - 1, after)
     return np.unique(nearer)
+
+
+def gone_along(tracks: Sequence[Track], point: PathMark) -> list[Track]:
+    """Return tracks as one sees them who goes along with a point, from where it is at first on.
+
+    >>> turns = np.tile([1.0, 0, 0, 0], (2, 1, 1))
+    >>> falls = Track("", np.arange(2.0), np.array([[[0.0, 0, 5]], [[0, 0, 2]]]), turns)
+    >>> gone_along([falls], PathMark("a", 0, np.zeros(3)))[0].positions[:, 0, 2].tolist()
+    [5.0, 5.0]
+    """
+    first = tracks[0]
+    turned = np.stack([first.pose(k, point.place)[:3, :3] @ point.point for k in range(len(first))])
+    at = turned + (first.positions[:, point.place] if point.place != GROUND_PLACE else 0.0)
+    found = []
+    for track in tracks:
+        offset = np.stack([np.interp(track.t, first.t, at[:, k] - at[0, k]) for k in range(3)], axis=1)
+        found.append(replace(track, positions=track.positions - offset[:, None]))
+    return found
 
 
 def mode_states(system: System, q: Array, mode: Mode, parameters: ParameterValues = None) -> tuple[Array, Array, float]:

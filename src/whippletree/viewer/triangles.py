@@ -43,8 +43,12 @@ def solid_mesh(solid: Solid) -> Mesh:
     >>> solid_mesh(Solid(0, "box", (1.0, 1.0, 1.0), np.eye(4))).triangles.shape
     (12, 3)
     """
-    if solid.triangles is not None:
-        return _facets(solid.triangles).placed(solid.pose)
+    if solid.surface is not None:
+        factors, triangles = np.array(solid.size), solid.surface.triangles
+        mirrored = bool(np.prod(factors) < 0)
+        return skin_mesh(solid.surface.points * factors, triangles[:, ::-1] if mirrored else triangles).placed(
+            solid.pose
+        )
     return _MESHES[solid.kind](*solid.size).placed(solid.pose)
 
 
@@ -173,14 +177,6 @@ def _spring(radius: float, length: float) -> Mesh:
     normals = np.cos(around)[None, :, None] * out[:, None] + np.sin(around)[None, :, None] * other[:, None]
     points = middle[:, None] + 0.16 * radius * normals
     return Mesh(points.reshape(-1, 3), normals.reshape(-1, 3), _sheet(len(share), 7))
-
-
-def _facets(triangles: Array) -> Mesh:
-    """Return triangles (n, 3, 3) with their own normals."""
-    normal = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-    normal = normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
-    corners = np.arange(3 * len(triangles)).reshape(-1, 3)
-    return Mesh(triangles.reshape(-1, 3), np.repeat(normal, 3, axis=0), corners)
 
 
 _MESHES = {"box": _box, "sphere": _sphere, "cylinder": _cylinder, "capsule": _capsule, "cone": _cone}

@@ -9,7 +9,7 @@ import numpy as np
 from whippletree.viewer.framing import camera_choices
 from whippletree.viewer.rasterizer import View2D, seen_triangles
 from whippletree.viewer.scene import Scene
-from whippletree.viewer.triangles import merged, skin_mesh, solid_mesh
+from whippletree.viewer.triangles import Mesh, merged, skin_mesh, solid_mesh
 
 __all__ = ["well_seen"]
 
@@ -32,7 +32,7 @@ def well_seen(scene: Scene) -> Scene:
     cameras = camera_choices(scene.outline, np.array(scene.camera.up))
     if not 0 < len(scene.solids) + len(scene.skins) <= _MOST:
         return replace(scene, camera=cameras[0])
-    meshes = [solid_mesh(one).placed(scene.track.pose(0, one.place)) for one in scene.solids]
+    meshes = [_coarse(solid_mesh(one)).placed(scene.track.pose(0, one.place)) for one in scene.solids]
     meshes += [skin_mesh(one.points, one.triangles).placed(scene.track.pose(0, one.place)) for one in scene.skins]
     owner = np.repeat(np.arange(len(meshes)), [len(one.triangles) for one in meshes])
     whole, counts = merged(meshes), []
@@ -40,3 +40,15 @@ def well_seen(scene: Scene) -> Scene:
         pixels = np.bincount(owner[seen_triangles(whole, View2D.of(camera, *_SIZE))], minlength=len(meshes))
         counts.append(int((pixels >= _ENOUGH).sum()))
     return replace(scene, camera=cameras[int(np.argmax(counts))])
+
+
+def _coarse(mesh: Mesh) -> Mesh:
+    """Return a mesh of few triangles: every so many-th is enough to tell whether a solid is seen."""
+    if len(mesh.triangles) <= _FEW:
+        return mesh
+    used, triangles = np.unique(mesh.triangles[:: 1 + len(mesh.triangles) // _FEW], return_inverse=True)
+    return Mesh(mesh.points[used], mesh.normals[used], triangles.reshape(-1, 3))
+
+
+_FEW = 1000
+"""Triangles of a solid that are looked at."""

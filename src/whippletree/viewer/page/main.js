@@ -54,7 +54,7 @@ class Page {
       names: head.joints.length, axes: head.joints.length, frames: true, paths: head.paths.length, arrows: head.arrows.length,
       closures: head.joints.some((joint) => joint[5]), grid: true,
     };
-    this.shown = { names: head.joints.length <= head.look.named, paths: true, arrows: true, grid: true };
+    this.shown = { names: head.named, paths: true, arrows: true, grid: true };
     for (const box of document.querySelectorAll("[data-layer]")) {
       const { layer } = box.dataset;
       box.closest("label").hidden = !there[layer];

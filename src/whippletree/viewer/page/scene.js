@@ -7,22 +7,22 @@ export async function readScene() {
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const arrays = {};
   let at = 0;
-  for (const [name, channels, n, step] of head.arrays) {
-    arrays[name] = { channels, n, values: channelsOf(bytes.subarray(at, at + 4 * channels * n), channels, n, step) };
+  for (const [name, channels, n, step, order] of head.arrays) {
+    arrays[name] = { channels, n, values: channelsOf(bytes.subarray(at, at + 4 * channels * n), channels, n, step, order) };
     at += 4 * channels * n;
   }
   return { head, arrays };
 }
 
-// Each channel is written as integers, the lowest bytes of all first: with a step, second differences of multiples of
-// it; without one, differences of float32 bit patterns.
-function channelsOf(planes, channels, n, step) {
+// Each channel is written as integers, the lowest bytes of all first: differences, or second ones by the order, of
+// multiples of a step; without one, of float32 bit patterns.
+function channelsOf(planes, channels, n, step, order) {
   const size = channels * n;
   const whole = new Int32Array(size);
   for (let c = 0, k = 0; c < channels; c++) {
     let [slope, sum] = [0, 0];
     for (let i = 0; i < n; i++, k++) {
-      slope = (step ? slope : 0) + (planes[k] | (planes[size + k] << 8) | (planes[2 * size + k] << 16) | (planes[3 * size + k] << 24));
+      slope = (order > 1 ? slope : 0) + (planes[k] | (planes[size + k] << 8) | (planes[2 * size + k] << 16) | (planes[3 * size + k] << 24));
       sum = (sum + slope) | 0;
       whole[k] = sum;
     }

@@ -37,6 +37,8 @@ export class Stage {
     this.addFrames();
     head.paths.forEach((path, k) => this.addPath(path, k));
     this.grid = this.addGrid();
+    this.gone = new Vector3();
+    if (head.follow) this.followedFrom = this.onPlace(head.follow[0], new Vector3(...head.follow[1]), new Vector3());
     this.controls = new OrbitControls(this.camera, canvas);
     this.setTime(this.tracks[0].times[0] ?? 0);
   }
@@ -49,7 +51,7 @@ export class Stage {
 
   // ------------------------------------------------------------------ what moves
 
-  // A group for each place, with one mesh in it; those of other runs are translucent and share its geometry.
+  // A group for each place, with one mesh in it for each opacity; those of other runs are translucent.
   addTrack(k) {
     const { head, arrays } = this;
     const times = arrays[`t${k}`].values;
@@ -58,20 +60,27 @@ export class Stage {
     for (let place = -1; place < head.places.length; place++) {
       const group = new Group();
       group.matrixAutoUpdate = group.matrixWorldAutoUpdate = place < 0;
-      const solids = head.solids.filter((one) => one[1] === place && (k === 0 || one[4] === "body"));
-      if (solids.length) group.add(this.meshOf(solids, k));
+      const layers = new Map();
+      for (const one of head.solids) {
+        if (one[1] === place && (k === 0 || one[4] === "body")) push(layers, k === 0 ? opacityOf(one[5]) : 1, one);
+      }
+      for (const [opacity, solids] of layers) group.add(this.meshOf(solids, k, opacity));
       this.scene.add(group);
       track.groups.push(group);
     }
     return track;
   }
 
-  meshOf(solids, k) {
-    const look = { roughness: 0.55, metalness: 0.08 };
-    const own = { ...look, color: ghostColor(k), transparent: true, opacity: 0.38, depthWrite: false };
-    this.material ??= new MeshStandardMaterial({ ...look, vertexColors: true });
-    const mesh = new Mesh(mergedGeometry(solids, this.arrays), k === 0 ? this.material : new MeshStandardMaterial(own));
-    return still(mesh);
+  meshOf(solids, k, opacity) {
+    const look = { roughness: 0.55, metalness: 0.08, side: DoubleSide };
+    const seeThrough = { transparent: true, depthWrite: false };
+    this.materials ??= new Map();
+    if (!this.materials.has(opacity)) {
+      const own = opacity < 1 ? { ...seeThrough, opacity } : {};
+      this.materials.set(opacity, new MeshStandardMaterial({ ...look, ...own, vertexColors: true }));
+    }
+    const ghost = k === 0 ? undefined : new MeshStandardMaterial({ ...look, ...seeThrough, color: ghostColor(k), opacity: 0.38 });
+    return still(new Mesh(mergedGeometry(solids, this.arrays), ghost ?? this.materials.get(opacity)));
   }
 
   // A surface that deforms: its points are those at rest plus shapes times amplitudes.
@@ -118,13 +127,15 @@ export class Stage {
 
   addArrow([, kind, place, point], k) {
     const { values, n } = this.arrays[`arrow${k}`];
-    const material = new MeshStandardMaterial({ color: FORCE_COLORS[kind], roughness: 0.4 });
+    // drawn after all else, and in front of it
+    const material = new MeshStandardMaterial({ color: FORCE_COLORS[kind], roughness: 0.4, transparent: true, depthTest: false });
     this.arrowShapes ??= {
       shaft: new CylinderGeometry(1, 1, 1, 14).rotateX(Math.PI / 2).translate(0, 0, 0.5),
       head: new ConeGeometry(1, 1, 18).rotateX(Math.PI / 2).translate(0, 0, -0.5),
     };
     const shaft = still(new Mesh(this.arrowShapes.shaft, material));
     const tip = still(new Mesh(this.arrowShapes.head, material));
+    shaft.renderOrder = tip.renderOrder = 2;
     this.layers.arrows.push(shaft, tip);
     this.scene.add(shaft, tip);
     let largest = 0;
@@ -136,9 +147,23 @@ export class Stage {
   setTime(time) {
     this.time = time;
     this.tracks.forEach((track) => this.placeTrack(track, time));
+    this.goAlong();
     const [i, share] = instant(this.tracks[0].times, time);
     for (const strut of this.struts) this.placeStrut(strut);
     if (this.shown?.arrows) for (const arrow of this.arrows) this.placeArrow(arrow, i, share);
+  }
+
+  // The camera, and the grid by whole cells, go along with a point that is followed.
+  goAlong() {
+    const { follow } = this.head;
+    if (!follow || !this.controls) return;
+    this.onPlace(follow[0], start.set(...follow[1]), end).sub(this.followedFrom);
+    this.camera.position.add(end).sub(this.gone);
+    this.controls.target.add(end).sub(this.gone);
+    this.gone.copy(end);
+    const { a, b, step } = this.cells;
+    const whole = (axis) => Math.round(end.dot(axis) / step) * step;
+    this.grid.matrixWorld.setPosition(start.copy(a).multiplyScalar(whole(a)).addScaledVector(b, whole(b)));
   }
 
   // Between instants, positions go straight on, and quaternions on the shortest way.
@@ -285,6 +310,7 @@ export class Stage {
     geometry.setAttribute("color", new Float32BufferAttribute(colors, 4));
     const material = new LineBasicMaterial({ vertexColors: true, transparent: true, depthWrite: false });
     const lines = still(new LineSegments(geometry, material));
+    this.cells = { a, b, step };
     this.layers.grid.push(lines);
     this.scene.add(lines);
     return lines;
@@ -316,8 +342,8 @@ export class Stage {
       distance = Math.max(distance, spread + corner.dot(away));
     }
     this.camera.up.copy(up);
-    this.camera.position.copy(target).addScaledVector(away, this.head.look.margin * Math.max(distance, 1e-6));
-    this.controls.target.copy(target);
+    this.camera.position.copy(target).addScaledVector(away, this.head.look.margin * Math.max(distance, 1e-6)).add(this.gone);
+    this.controls.target.copy(target).add(this.gone);
     this.controls.update();
   }
 
@@ -354,6 +380,8 @@ function still(object) {
   object.frustumCulled = false;
   return object;
 }
+
+const opacityOf = (color) => (color.length > 7 ? parseInt(color.slice(7), 16) / 255 : 1);
 
 function push(map, key, value) {
   if (!map.has(key)) map.set(key, []);
