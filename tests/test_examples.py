@@ -861,6 +861,17 @@ def test_example_robot_file() -> None:
     assert found["system"].mobility.mobility == 2
 
 
+def test_example_hopper() -> None:
+    """The floor carries the weight, and a floor a tenth as stiff is 4.5 depths lower: k (x - d / 2) = m g."""
+    found = run("hopper")
+    height = found["run"].position("trunk")[:, 2]
+    assert len(found["tops"]) == 3
+    assert height[-1] == pytest.approx(found["rest"], abs=1e-5)
+    assert found["carried"] == pytest.approx(8.6 * G, rel=1e-3)
+    assert found["deeper"] == pytest.approx(4.5 * 0.44, abs=1e-2)
+    assert found["run"].certificate.ok
+
+
 def test_example_opensim_knee() -> None:
     found = run("opensim_knee")
     for _, moment, by_heights in found["rows"]:

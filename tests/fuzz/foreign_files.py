@@ -15,6 +15,7 @@ MODELS = Path(__file__).resolve().parents[1] / "files" / "models"
 DIALECTS = (
     *("gripper.urdf", "four_bar.urdf", "linkage.sdf", "rocker.xml", "pendulum.adm"),
     *("leg_3.osim", "leg_4.osim", "boxes.usda"),
+    *("touching.xml", "stool.urdf", "slope.sdf", "cup.usda"),
 )
 BUILT = 0.1
 """The share of the files that are built if they can be read."""
@@ -90,7 +91,7 @@ def case(number: int, prepared: Files) -> None:
     )
     path.write_bytes(changed(rng, prepared.texts[k]))
     try:
-        model = wt.read(path, stops=rng.random() < 0.2)
+        model = wt.read(path, stops=rng.random() < 0.2, contacts=rng.choice((False, True, "ground")))
     except wt.WhippletreeError as error:
         assert isinstance(error, wt.FileError), error
         assert str(error).startswith((str(path), "the path")), error

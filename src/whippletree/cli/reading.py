@@ -34,6 +34,8 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
     """Add the choices about reading a model file to a command."""
     parser.add_argument("--base", choices=["fixed", "free"], help="what holds a robot that its file does not hold")
     parser.add_argument("--stops", action="store_true", help="make stops of the ranges of joints")
+    parser.add_argument("--contacts", action="store_true", help="make contacts of the shapes that collide")
+    parser.add_argument("--ground", action="store_true", help="make contacts, also with the plane z = 0")
     parser.add_argument("--loops", metavar="FILE.yaml", help="the file that names the loops of a URDF")
     parser.add_argument(
         "--search",
@@ -67,6 +69,7 @@ def read_model(chosen: argparse.Namespace, file: str | None = None) -> Model:
         packages=_packages(chosen.packages),
         xacro=chosen.xacro,
         keyframe=_keyframe(chosen.keyframe),
+        contacts="ground" if chosen.ground else chosen.contacts,
     )
     for remark in model.report:
         print(f"{model.name}: {remark}", file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import Any
 
 from whippletree.errors import FileError, ModelError
 from whippletree.files.drawn_in import Surroundings
+from whippletree.files.file_limits import MOST_CONTACTS
 from whippletree.files.formats import ModelContent, format_of, format_written_as
 from whippletree.files.package_folders import PackageFolders
 from whippletree.model.io.model_file import Model
@@ -25,6 +26,8 @@ def read_bytes(
     base: str | None,
     stops: bool | float,
     packages: PackageFolders | None = None,
+    contacts: bool | str = False,
+    most_contacts: int = MOST_CONTACTS,
     **choices: Any,
 ) -> Model | None:
     """Read what another program has written; return None for what is the package's own YAML.
@@ -43,7 +46,7 @@ def read_bytes(
 
         neutral = found.read(content)
         neutral.around = content.around
-        return translated(neutral, base=base, stops=stops)
+        return translated(neutral, base=base, stops=stops, contacts=contacts, most_contacts=most_contacts)
     except ModelError as error:  # what no reader has told with its line
         raise FileError(f"{name}: {error}", file=name) from error
 

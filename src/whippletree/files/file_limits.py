@@ -53,3 +53,28 @@ MOST_MESH_NUMBERS = 60_000_000
 
 LEVELS_ABOVE = 6
 """How many folders above a model file those are looked for that a package's folder may stand in."""
+
+MOST_CONTACTS = 500
+"""Points on planes and pairs of bodies that become contacts unless more are asked for: each pair takes 0.03 s to
+compile, each point 0.01 s."""
+
+SINKING = 1e-3
+"""How deep a contact sinks in under the whole weight, relative to the largest dimension of what touches."""
+
+CREEPING = 1e-3
+"""The slip at which friction has taken hold, relative to the speed of a fall from the largest dimension, sqrt(g L)."""
+
+STIFFEST_CONTACT = 1e3
+"""How much stiffer than contacts of ours those of a file may be: from there on a file means that they are rigid."""
+
+USUAL_FRICTION = 1.0
+"""The friction coefficient of surfaces of which the file does not say it: that of SDF."""
+
+USUAL_GRAVITY = 9.81
+"""m/s^2, by which the stiffness of contacts follows from a mass where there is no gravity."""
+
+HULL_CORNERS = 24
+"""Corners by which a mesh touches a plane, if its hull has more."""
+
+RIM_POINTS = 12
+"""Points on each rim of a cylinder by which it touches a plane: between them it is 3.4 % of its radius farther out."""

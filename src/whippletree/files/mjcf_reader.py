@@ -15,6 +15,7 @@ from whippletree.elements.bodies.appearance import color_code
 from whippletree.elements.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.mjcf_actuators import add_actuators
+from whippletree.files.mjcf_collisions import add_collisions, sizes_of
 from whippletree.files.mjcf_equalities import add_equalities
 from whippletree.files.mjcf_options import any_nonzero, carry_out_options, word
 from whippletree.files.mjcf_source import PLAIN, compiled
@@ -85,6 +86,7 @@ class _MjcfReading:
         self._frames()
         add_equalities(mj, m, self._bodies, self._joints)
         add_actuators(mj, m, self._joints)
+        add_collisions(mj, m, self._bodies)
         self._tell()
         return m
 
@@ -202,10 +204,8 @@ class _MjcfReading:
             if kind == "mesh":
                 found += self._mesh(g, *looks)
                 continue
-            size = [float(x) for x in mj.geom_size[g]]
-            sizes = {"sphere": size[:1], "box": [2 * x for x in size]}.get(kind, [size[0], 2 * size[1]])
             pose = from_quaternion(mj.geom_quat[g], mj.geom_pos[g])
-            found.append(Shape(kind, tuple(sizes), pose, "", *looks))
+            found.append(Shape(kind, sizes_of(mj, g), pose, "", *looks))
         return found
 
     def _is_seen(self, g: int) -> bool:
@@ -238,8 +238,6 @@ class _MjcfReading:
     def _tell(self) -> None:
         """Remark what a file has beside."""
         mj, add = self._mj, self._m.remarks.add
-        if mj.ngeom and bool((mj.geom_contype.astype(bool) | mj.geom_conaffinity.astype(bool)).any()):
-            add("not understood", "contact between geoms: bodies pass through each other")
         if mj.opt.density or mj.opt.viscosity or np.any(mj.opt.wind):
             add("not understood", "the density, viscosity or wind of a medium")
         for k in range(mj.nkey):

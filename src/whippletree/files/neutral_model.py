@@ -17,6 +17,7 @@ from whippletree.elements.joints import Joint
 from whippletree.errors import FileError, ModelError
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.file_limits import MOST_LINKS
+from whippletree.files.neutral_collisions import NeutralCollisions
 from whippletree.files.xml_source import XmlElement
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.io.reading_report import ReadingReport, Remark
@@ -72,17 +73,13 @@ class Remarks:
                 self.add("not understood", f"{name} of <{element.tag}>", element.line)
 
     @contextmanager
-    def of_looks(self) -> Iterator[None]:
+    def of_looks(self, what: str = "what a link looks like") -> Iterator[None]:
         """Within it, what is wrong is a remark, since it concerns what something looks like and nothing else."""
         try:
             yield
         except FileError as error:
             message = str(error).partition(f":{error.line}: ")[2] or str(error)
-            self.add("not understood", f"what a link looks like: {message}", error.line)
-
-    def no_contact(self, line: int | None = None) -> None:
-        """Remark a shape that is there to collide."""
-        self.add("not understood", "shapes that collide: bodies pass through each other", line)
+            self.add("not understood", f"{what}: {message}", error.line)
 
     def report(self) -> ReadingReport:
         """Return all of them."""
@@ -174,6 +171,7 @@ class NeutralModel:
     _carried: set[str] = field(default_factory=set, init=False, repr=False)
     couplings: list[NeutralCoupling] = field(default_factory=list)
     frames: list[NeutralFrame] = field(default_factory=list)
+    collisions: NeutralCollisions = field(default_factory=NeutralCollisions)
     guess: dict[str, Any] = field(default_factory=dict)
     velocities: dict[str, Any] = field(default_factory=dict)
     nearest: bool = False

@@ -13,7 +13,8 @@ from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Free
 from whippletree.errors import FileError, ModelError
 from whippletree.files.body_inertias import check_inertias
-from whippletree.files.file_limits import STOP_STIFFNESS
+from whippletree.files.contact_elements import ContactElements, add_ground
+from whippletree.files.file_limits import MOST_CONTACTS, STOP_STIFFNESS
 from whippletree.files.legal_names import LegalNames
 from whippletree.files.mesh_data import MESH_SUFFIXES
 from whippletree.files.neutral_model import WORLD, LinkGraph, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
@@ -26,17 +27,40 @@ from whippletree.spatial.placement import Placement
 __all__ = ["NeutralTranslation", "translated"]
 
 
-def translated(model: NeutralModel, *, base: str | None = None, stops: bool | float = False) -> Model:
+def translated(
+    model: NeutralModel,
+    *,
+    base: str | None = None,
+    stops: bool | float = False,
+    contacts: bool | str = False,
+    most_contacts: int = MOST_CONTACTS,
+) -> Model:
     """Return the mechanism of a model, its start, and the report.
 
     `base` says what holds links that nothing connects with the ground: "fixed" or "free". `stops` makes stops of the
-    joints' ranges, with that stiffness if it is a number.
+    joints' ranges, with that stiffness if it is a number. `contacts` makes contacts of what collides, `most_contacts`
+    at most; if it is "ground", also with the plane z = 0.
     """
     _attach_bases(model, base)
     check_inertias(model)
     report_gaps(model)
     guess_closing(model)
+    _add_contacts(model, contacts, most_contacts)
     return NeutralTranslation(model).model(stops)
+
+
+def _add_contacts(model: NeutralModel, contacts: bool | str, most: int) -> None:
+    """Make contacts of shapes that collide when all else is there, or remark these shapes."""
+    if contacts:
+        if contacts == "ground":
+            add_ground(model)
+        for kind, text in model.collisions.remarks:
+            model.remarks.add(kind, text)
+        model.later.append(ContactElements(model, most))
+        return
+    for shape in model.collisions.shapes:
+        text = "shapes that collide: bodies pass through each other (contacts=True makes contacts of them)"
+        model.remarks.add("not understood", text, shape.line)
 
 
 def _attach_bases(model: NeutralModel, base: str | None) -> None:
@@ -70,7 +94,7 @@ class NeutralTranslation:
 
     def __init__(self, model: NeutralModel) -> None:
         self._model, self._meshes = model, _found_meshes(model)
-        places = LegalNames(model.remarks, {"ground"})
+        self._legal = places = LegalNames(model.remarks, {"ground"})
         self._places = {WORLD: "ground"} | {name: places.legal(name, "link") for name in model.links}
         self._frames = [(places.legal(frame.name, "frame"), frame) for frame in model.frames]
         self._names = names = LegalNames(model.remarks)
@@ -124,6 +148,10 @@ class NeutralTranslation:
     def frame_name(self, name: str) -> str:
         """Return what a frame of the file is called in the mechanism."""
         return next(legal for legal, frame in self._frames if frame.name == name)  # read before what names it
+
+    def new_place(self, name: str) -> str:
+        """Return a name for a frame that no other place has."""
+        return self._legal.legal(name, "frame")
 
     def force_name(self, name: str) -> str:
         """Return a name for a force that no other has."""

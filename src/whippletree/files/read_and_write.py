@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whippletree.errors import FileError
+from whippletree.files.file_limits import MOST_CONTACTS
 from whippletree.foundation.output_paths import checked_path
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.io import read_text, write_file
@@ -29,6 +30,8 @@ def read(
     xacro: bool = False,
     keyframe: str | int | None = None,
     packages: object = (),
+    contacts: bool | str = False,
+    most_contacts: int = MOST_CONTACTS,
 ) -> Model:
     """Read a model: from a file, or from text, which has more than one line.
 
@@ -44,6 +47,10 @@ def read(
     `xacro`, a file that has to be expanded first is expanded, which evaluates expressions in it. `keyframe` names the
     keyframe of an MJCF file at which to start, or gives its number.
 
+    `contacts` makes contacts of the shapes that collide, with planes of the file and with each other; if it is
+    "ground", also with the plane z = 0, for robots whose files have no floor. There may be `most_contacts` of them:
+    points that touch planes, and pairs of bodies.
+
     >>> model = read("name: free fall\\nbodies: {stone: {mass: 1}}\\njoints: {fall: {free: [ground, stone]}}")
     >>> model.build().nv
     6
@@ -54,6 +61,7 @@ def read(
     choices: dict[str, Any] = {"base": _checked_base(base), "stops": _checked_stops(stops), "loops": loops}
     choices |= {"xacro": _checked_flag(xacro), "keyframe": _checked_keyframe(keyframe)}
     choices["packages"] = checked_packages(packages)
+    choices |= {"contacts": _checked_contacts(contacts), "most_contacts": _checked_count(most_contacts)}
     folders = _checked_folders(search)
     if isinstance(source, str) and "\n" in source:
         return read_bytes(source.encode(), "<text>", None, search=folders, **choices) or read_text(source)
@@ -120,6 +128,18 @@ def _checked_folders(search: object) -> list[Path]:
         return [checked_path(folder).expanduser().resolve() for folder in given]
     except (TypeError, ValueError, OSError, RuntimeError) as error:
         raise FileError(f"search must be folders, got {shown(search)}: {error}") from None
+
+
+def _checked_contacts(contacts: object) -> bool | str:
+    if isinstance(contacts, bool) or (isinstance(contacts, str) and contacts == "ground"):
+        return contacts
+    raise FileError(f'contacts must be True, False or "ground", got {shown(contacts)}')
+
+
+def _checked_count(most: object) -> int:
+    if isinstance(most, int) and not isinstance(most, bool) and most > 0:
+        return most
+    raise FileError(f"most_contacts must be a whole number above zero, got {shown(most)}")
 
 
 def _checked_stops(stops: object) -> object:

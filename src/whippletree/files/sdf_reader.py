@@ -17,6 +17,7 @@ from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Screw
 from whippletree.errors import FileError, ModelError
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.file_limits import PARALLEL, ZERO_AXIS
+from whippletree.files.neutral_collisions import APART, NeutralCollider
 from whippletree.files.neutral_model import (
     WORLD,
     NeutralCoupling,
@@ -27,6 +28,7 @@ from whippletree.files.neutral_model import (
 )
 from whippletree.files.poses import with_axis
 from whippletree.files.sdf_frames import SdfFrame, SdfScope, pose_in
+from whippletree.files.sdf_surfaces import sdf_surface
 from whippletree.files.shape_inertias import scaled_to_mass, shape_properties
 from whippletree.files.weights import Weightless
 from whippletree.files.xml_source import XmlElement, parse_xml
@@ -110,6 +112,7 @@ class _SdfReading:
         self._alone = len(models) == 1
         name = (models[0] if self._alone else self._world).get("name")
         self._m = NeutralModel(name or "model", root.file, floating=True)
+        self._m.collisions.remarks.append(("guessed", APART))
         self._joints: list[tuple[SdfScope, XmlElement]] = []
         self._static: list[str] = []
         self._versions: dict[str, tuple[int, int]] = {}
@@ -233,6 +236,8 @@ class _SdfReading:
         except FileError:
             if given.text.rstrip("/").rpartition("/")[2].lower() not in _SCENERY:
                 raise
+            if "ground" in given.text.lower():
+                self._m.collisions.add(NeutralCollider("ground", WORLD, "plane", placement=pose_in(element)[0]))
             self._m.remarks.add("not understood", f"{given.text}, which is there to be looked at", given.line)
             return
         if place.is_dir():
@@ -272,7 +277,8 @@ class _SdfReading:
         link = NeutralLink(name, self._properties(scope, element, name), element.line)
         self._m.remarks.unread(element, _OF_LINK, "a link")
         for one in element.all("collision"):
-            self._m.remarks.no_contact(one.line)
+            with self._m.remarks.of_looks("a shape that collides"):
+                self._collide(scope, name, element, self._with_one_pose(one))
         if self._text(element, "gravity") in ("false", "0"):
             self._m.later.append(Weightless(name, link.properties))
         if self._text(element, "kinematic") in ("true", "1"):
@@ -294,6 +300,30 @@ class _SdfReading:
         with self._m.remarks.of_looks():
             rgba = given[0].numbers(given[0].text, None, f"<{given[0].tag}>")
         return color_code(rgba) if len(rgba) in (3, 4) else ""
+
+    def _collide(self, scope: SdfScope, name: str, link: XmlElement, element: XmlElement) -> None:
+        """Keep a shape by which a link touches others; those of one model pass through each other by default."""
+        alone = any(self._text(one, "self_collide") in ("true", "1") for one in (link, scope.element))
+        family = "" if alone else f"model {scope.prefix.partition('::')[0]}"
+        own = sdf_surface(element) | {"family": family, "line": element.line}
+        label, geometry = element.get("name") or name, element.child("geometry")
+        for plane in () if geometry is None else geometry.all("plane"):
+            normal = plane.child("normal")
+            axis = (0.0, 0.0, 1.0) if normal is None else normal.numbers(normal.text, 3, "<normal>")
+            if np.linalg.norm(axis) < ZERO_AXIS:
+                raise plane.error("the normal of a plane has no direction: all its entries are zero")
+            where = self._placed(scope, name, element) @ with_axis(axis)
+            self._m.collisions.add(NeutralCollider(label, name, "plane", (), where, **own))
+            return
+        shape = self._shape(scope, name, element)
+        if shape is not None:
+            size = tuple(float(value) for value in shape.size)
+            where = shape.placement
+            self._m.collisions.add(NeutralCollider(label, name, shape.kind, size, where, file=shape.file, **own))
+            return
+        for one in () if geometry is None else geometry.children:
+            if one.tag != "empty":
+                self._m.collisions.add(NeutralCollider(label, name, one.tag, **own))
 
     def _with_one_pose(self, visual: XmlElement) -> XmlElement:
         """Return a visual with the first of its poses, as the format's own library takes it."""
@@ -351,10 +381,13 @@ class _SdfReading:
             raise inertial.error(f"the mass of link {quoted(name)} must be positive")
         return scaled_to_mass(total, mass)
 
+    def _placed(self, scope: SdfScope, link: str, element: XmlElement) -> Placement:
+        """Return where a shape is on its link."""
+        pose, relative = pose_in(element)
+        return self._pose(link).inverse() @ scope.world_pose(relative, element) @ pose if relative else pose
+
     def _shape(self, scope: SdfScope, link: str, element: XmlElement) -> Shape | None:
-        geometry, (pose, relative) = element.child("geometry"), pose_in(element)
-        if relative:
-            pose = self._pose(link).inverse() @ scope.world_pose(relative, element) @ pose
+        geometry, pose = element.child("geometry"), self._placed(scope, link, element)
         for one in () if geometry is None else geometry.children:
             if one.tag == "box":
                 size = one.child("size")

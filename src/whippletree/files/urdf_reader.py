@@ -17,8 +17,10 @@ from whippletree.elements.bodies.appearance import color_code
 from whippletree.elements.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical
 from whippletree.errors import ModelError
 from whippletree.files.file_limits import ZERO_AXIS
+from whippletree.files.neutral_collisions import APART, NeutralCollider
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import from_quaternion, from_rpy, with_axis
+from whippletree.files.urdf_surfaces import UrdfSurfaces
 from whippletree.files.xml_source import XmlElement
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted, suggestion
@@ -78,10 +80,12 @@ class _UrdfReading:
     def __init__(self, root: XmlElement) -> None:
         self._root = root
         self._model = NeutralModel(root.get("name") or "robot", root.file)
+        self._model.collisions.remarks.append(("guessed", APART))
         self._alias: dict[str, str] = {}
         self._materials = {
             one.get("name"): one for one in reversed([*root.below()]) if one.tag == "material" and one.children
         }
+        self._surfaces = UrdfSurfaces(root, self._model.name)
 
     def model(self) -> NeutralModel:
         """Return the whole robot."""
@@ -121,6 +125,7 @@ class _UrdfReading:
         name = element["name"]
         if name in self._model.links or (name in self._alias and element.child("inertial") is not None):
             raise element.error(f"there is a second link {quoted(name)}")
+        self._collide(element, name)
         if name in self._alias:
             return
         link = NeutralLink(name, line=element.line)
@@ -131,9 +136,23 @@ class _UrdfReading:
             self._model.remarks.add("guessed", "a link without <inertial> has no mass", element.line)
         link.shapes = [*self._shapes(element)]
         self._model.links[name] = link
-        self._model.remarks.unread(element, {"inertial", "visual", "collision"} | _LOOKS, "a link")
+        self._model.remarks.unread(element, {"inertial", "visual", "collision", "contact"} | _LOOKS, "a link")
+
+    def _collide(self, element: XmlElement, name: str) -> None:
+        """Keep the shapes by which a link touches others; those of one robot pass through each other by default."""
+        surface = self._surfaces.of(element)
+        if name in self._alias:
+            surface = surface._replace(family="")
         for one in element.all("collision"):
-            self._model.remarks.no_contact(one.line)
+            geometry = one.child("geometry")
+            with self._model.remarks.of_looks("a shape that collides"):
+                for shape in () if geometry is None else geometry.children:
+                    found = self._shape(shape) or (shape.tag, ())
+                    own = {**surface.on(one)._asdict(), "line": one.line}
+                    if shape.tag == "mesh":
+                        own["file"] = shape.get("filename")
+                    where = self._alias.get(name, name), *found, self._origin(one)
+                    self._model.collisions.add(NeutralCollider(one.get("name") or name, *where, **own))
 
     def _properties(self, element: XmlElement) -> MassProperties:
         mass = element.needed("mass").number("value")

@@ -25,6 +25,7 @@ from whippletree.files.poses import from_quaternion, with_axis
 from whippletree.files.shape_inertias import scaled_to_mass
 from whippletree.files.start_gaps import coordinates_of
 from whippletree.files.usd_axes import ALONG, axes_of, chained, joint_that_fits, starts_of
+from whippletree.files.usd_collisions import usd_collider
 from whippletree.files.usd_shapes import collider_properties, collider_shape, colliders, material_density
 from whippletree.files.usd_values import UsdObject, number, quaternion, vector, word
 from whippletree.model.io.model_file import JointRange
@@ -151,6 +152,7 @@ class _UsdReading:
         for prim in found:
             self._joint(prim, [one.GetName() for one in found])
         self._chain_parallel()
+        self._scenery(prims)
         return self._m
 
     def _error(self, message: str) -> FileError:
@@ -197,8 +199,25 @@ class _UsdReading:
                 label = f"{name} to ground"
                 self._m.joints[label] = NeutralJoint(label, Fixed(), WORLD, name, pose, Placement())
         self._unread(prim, _OF_BODY, "a body")
-        for _ in colliders(prim, self._physics):
-            self._m.remarks.no_contact()
+        for one in colliders(prim, self._physics):
+            self._collide(one, name, pose)
+
+    def _collide(self, prim: Usd.Prim, link: str, pose: Placement) -> None:
+        """Keep a shape by which a link touches others; `pose` is that of the link."""
+        with self._m.remarks.of_looks("a shape that collides"):
+            at, scale = self._pose(prim, mirrored=True)
+            found = usd_collider(prim, link, pose.inverse() @ at, scale, self._length, self._physics)
+            if found is not None:
+                self._m.collisions.add(found)
+
+    def _scenery(self, prims: list[Usd.Prim]) -> None:
+        """Keep the shapes that belong to no body: floors and walls."""
+        for prim in prims:
+            above = prim
+            while above and not above.HasAPI(self._physics.RigidBodyAPI):
+                above = above.GetParent()
+            if not above and prim.HasAPI(self._physics.CollisionAPI):
+                self._collide(prim, WORLD, Placement())
 
     def _properties(self, prim: Usd.Prim, name: str, pose: Placement, scale: np.ndarray) -> MassProperties:
         """Return mass and inertia of a body: those it says, or for what it does not say those of its colliders."""
