@@ -322,3 +322,22 @@ def test_enormous_numbers_are_named(tmp_path, old: str, new: str, message: str) 
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(wt.FileError, match=message):
         wt.read_sid(path)
+
+
+def test_columns_that_count_axes_slowest_or_modes_slowest_are_told_apart(tmp_path) -> None:
+    """A vector product of a mode with itself is zero: by that both orders are one body."""
+    _, path = written(tmp_path, modes=4)
+    text = path.read_text()
+    start, end = text.index("           Ge\n"), text.index("           end Ge")
+    entry = re.compile(r"m0\(\s*(\d+),\s*(\d+)\)")
+    given = [(int(row), int(column)) for row, column in entry.findall(text[start:end])]
+    assert given and all((column - 1) % 4 != row - 1 for row, column in given)  # all modes for x, then for y and z
+
+    def by_mode(found: re.Match[str]) -> str:
+        axis, mode = divmod(int(found[2]) - 1, 4)
+        return f"m0({int(found[1]):2},{3 * mode + axis + 1:2})"
+
+    other = tmp_path / "other.SID_FEM"
+    other.write_text(text[:start] + entry.sub(by_mode, text[start:end]) + text[end:])
+    one, two = wt.read_sid(path), wt.read_sid(other)
+    assert np.array_equal(one.arrays.array("y1"), two.arrays.array("y1"))

@@ -90,3 +90,11 @@ def test_a_mesh_file_that_its_library_ends_the_process_over_is_named(fem: None, 
 def test_material_is_asked_for_first() -> None:
     with pytest.raises(wt.ModelError, match="material must be a Material"):
         wt.solid({"box": (1, 1, 1), "elements": (1, 1, 1)}, "steel", interfaces=ENDS)
+
+
+def test_a_mesh_library_that_exits_is_told_in_words(tmp_path) -> None:
+    """The reader of mesh files ends the program at a name it does not know."""
+    place = tmp_path / "block.nothing"
+    place.write_text("no mesh", encoding="utf-8")
+    with pytest.raises(wt.ModelError, match=r"block\.nothing cannot be read"):
+        wt.solid(mesh=str(place), material=wt.steel, interfaces={}, modes=1)

@@ -4,7 +4,7 @@ Every quantity of a file is a Taylor series in the modal coordinates, m0 + m1 q,
 letters of `flexible_data`, with r = x + Phi eta + ..., they are
 
     mdCM = int r,  J = int (r^2 1 - r r^T) as [xx yy zz xy xz yz],  Ct = (int dr/deta)^T,  Cr = (int r x dr/deta)^T,
-    Me = int Phi^T Phi,  Gr_l = -2 int x~ Phi_l~,  Ge_l = 2 int (Phi_l x Phi_k),
+    Me = int Phi^T Phi,  Gr_l = -2 int x~ Phi_l~,  Ge_l = 2 int (Phi_l x Phi_k), all modes for x, then for y and z,
     Oe = -1/2 w^T (dJ/deta) w for [w_x^2 w_y^2 w_z^2 w_x w_y w_y w_z w_x w_z]
 
 (Wallrapp, Mechanics of Structures and Machines 22, 1994; Schwertassek and Wallrapp 1999). Geometric stiffness is in the
@@ -263,8 +263,23 @@ def _gyroscopic(found: _SidFile, turning: Array) -> Array:
     if Ge is not None and Ge.m0.shape != (n, 3 * n):
         raise ModelError(f"the block Ge must be {n} x {3 * n}, but it is {Ge.m0.shape[0]} x {Ge.m0.shape[1]}")
     if Ge is not None and np.any(Ge.m0):
-        return np.asarray(Ge.m0.reshape(n, n, 3) / 2)
+        return _by_pairs(Ge.m0, n) / 2
     return np.moveaxis(turning - turning.swapaxes(1, 2), 0, 2) / 2
+
+
+def _by_pairs(Ge: Array, n: int) -> Array:
+    """Return Ge as (n, n, 3): what its columns count slowest is the axis, in files of some programs the mode.
+
+    Which it is shows in int Phi_l x Phi_l, which is zero; only the part that is a vector product is kept.
+    """
+    by_axis, by_mode = Ge.reshape(n, 3, n).swapaxes(1, 2), Ge.reshape(n, n, 3)
+    own = [np.abs(np.einsum("llc->lc", each)).max(initial=0.0) for each in (by_axis, by_mode)]
+    off = [np.abs(each + each.swapaxes(0, 1)).max(initial=0.0) for each in (by_axis, by_mode)]
+    smallest = SYMMETRIC * np.abs(Ge).max(initial=0.0)
+    chosen = by_axis
+    if (own[0] > smallest >= own[1]) or (max(own) <= smallest and off[1] < off[0]):
+        chosen = by_mode
+    return np.asarray((chosen - chosen.swapaxes(0, 1)) / 2)
 
 
 def _stiffens(matrices: dict[str, _Taylor]) -> bool:
@@ -468,8 +483,8 @@ def _inertia(body: FlexibleBody) -> dict[str, _Taylor]:
         "Ct": _Taylor(y1[:3].T, shift if np.any(shift) else None),
         "Cr": _Taylor(Cr, turning + turned),
         "Me": _Taylor(Me + np.tril(Me, -1).T),
-        "Gr": _Taylor(Gr.transpose(0, 2, 1).reshape(3, 3 * n)),
-        "Ge": _Taylor((turning - turning.swapaxes(0, 1)).reshape(n, 3 * n)),
+        "Gr": _Taylor(Gr.reshape(3, 3 * n)),
+        "Ge": _Taylor((turning - turning.swapaxes(0, 1)).swapaxes(1, 2).reshape(n, 3 * n)),
         "Oe": _Taylor(y1[velocities].T * weight, 2 * y2[velocities].transpose(1, 2, 0) * weight + spun),
         "ksigma": _Taylor(np.zeros((n, 1))),
         "Ke": _Taylor(body.arrays.array("stiffness")),
