@@ -66,7 +66,12 @@ class DynamicsError(WhippletreeError, ArithmeticError):
 
 
 class AssemblyError(WhippletreeError, ArithmeticError):
-    """A loop cannot be closed, or velocities cannot satisfy the closures, under the conditions given."""
+    """A loop cannot be closed, or velocities cannot satisfy the closures, under the conditions given.
+
+    Where data that are rounded may be the reason, `accuracy` is the `build(accuracy=)` at which they count as closed.
+    """
+
+    accuracy: float | None = None
 
 
 class ResultError(WhippletreeError, OSError):

@@ -246,3 +246,49 @@ def test_a_second_axis_of_a_joint_is_told_and_the_first_counts() -> None:
     assert "a second <axis> of a joint" in str(model.report)
     one, other = (m.build().forward_dynamics([0.3], [0.0]) for m in (model, wt.read(text)))
     np.testing.assert_array_equal(one, other)
+
+
+def hand_of_four_bars(digits: int) -> str:
+    """Six four-bars on a palm, in planes that lie aslant, with numbers of so many digits."""
+
+    def words(values: np.ndarray) -> str:
+        return " ".join(f"{float(x):.{digits}f}" for x in values)
+
+    def link(name: str) -> str:
+        moments = 'ixx="2e-4" iyy="3e-4" izz="2.5e-4" ixy="0" ixz="0" iyz="0"'
+        return f'<link name="{name}"><inertial><mass value="0.1"/><inertia {moments}/></inertial></link>'
+
+    def joint(name: str, parent: str, child: str, at: np.ndarray, axis: np.ndarray) -> str:
+        ends = f'<parent link="{parent}"/><child link="{child}"/>'
+        place = f'<origin xyz="{words(at)}"/><axis xyz="{words(axis)}"/>'
+        return f'<joint name="{name}" type="continuous">{ends}{place}</joint>'
+
+    parts = ['<robot name="hand"><link name="palm"/>']
+    for k in range(6):
+        along, axis = np.array([math.cos(k), math.sin(k), 0.0]), np.array([-math.sin(k), math.cos(k), 0.0])
+        up, across, at = 0.04 * along + np.array([0, 0, 0.03]), 0.05 * along, 0.1 * along
+        parts += [link(f"{name}{k}") for name in ("crank", "coupler", "rocker")]
+        parts.append(joint(f"A{k}", "palm", f"crank{k}", at, axis))
+        parts.append(joint(f"B{k}", f"crank{k}", f"coupler{k}", up, axis))
+        parts.append(joint(f"D{k}", "palm", f"rocker{k}", at + across, axis))
+        sides = [("predecessor", "coupler", across), ("successor", "rocker", up)]
+        ends = [f'<{side} link="{name}{k}"><origin xyz="{words(p)}"/></{side}>' for side, name, p in sides]
+        parts.append(f'<loop name="C{k}" type="revolute">{"".join(ends)}<axis xyz="{words(axis)}"/></loop>')
+    return "\n".join(parts) + "</robot>"
+
+
+def test_a_hand_of_six_four_bars_whose_numbers_are_rounded_moves_as_the_exact_one() -> None:
+    with pytest.warns(wt.AssemblyWarning, match="taken as rounded"):
+        s = wt.read(hand_of_four_bars(6)).build()
+    exact = wt.read(hand_of_four_bars(17)).build()
+    assert s.mobility.mobility == exact.mobility.mobility == 6
+    tau = np.zeros(s.nv)
+    for k in range(6):
+        tau[s.v_slice(f"A{k}")] = 0.01 * (k + 1)
+    one, other = (each.forward_dynamics(each.q0, each.v0, tau) for each in (s, exact))
+    np.testing.assert_allclose(one, other, atol=1e-3 * np.abs(other).max())
+
+
+def test_an_accuracy_that_is_given_is_not_made_coarser() -> None:
+    with pytest.raises(wt.AssemblyError, match=r"stays [\d.]+e-07 m off; .* build\(accuracy=1e-04\)"):
+        wt.read(hand_of_four_bars(6)).build(accuracy=1e-9)

@@ -31,7 +31,8 @@ for k in range(2):
     bars.revolute(f"A{k}", bars.ground, crank, at=(3 * k, 0, 0), axis="y", armature=stiffness)
     bars.revolute(f"B{k}", crank, coupler, at=(1, 0, 0), axis="y")
     bars.revolute(f"D{k}", bars.ground, rocker, at=(3 * k + 1, 0, 0), axis="y")
-    bars.revolute(f"C{k}", coupler, "rocker 1.tip" if k else rocker, at=(1, 0, 0), at_child=(0 if k else 1, 0, 0), axis="y")
+    end, at = ("rocker 1.tip", (0, 0, 0)) if k else (rocker, (1, 0, 0))
+    bars.revolute(f"C{k}", coupler, end, at=(1, 0, 0), at_child=at, axis="y")
     bars.torsion_spring(f"spring {k}", f"A{k}", stiffness=stiffness)
     guess |= {f"A{k}": -1.5, f"B{k}": 1.5, f"D{k}": -1.5}
 s = bars.build(guess=guess)

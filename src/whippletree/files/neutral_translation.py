@@ -128,6 +128,7 @@ class NeutralTranslation:
             m.remarks.report(),
             {self._joints[joint.name]: joint.range for joint in m.joints.values() if joint.range is not None},
             {self._places[link.name]: tuple(link.shapes) for link in m.links.values() if link.shapes},
+            rounded=True,
         )
 
     # ------------------------------------------------------------------ for calls that come last

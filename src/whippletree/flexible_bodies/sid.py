@@ -277,7 +277,8 @@ def _by_pairs(Ge: Array, n: int) -> Array:
     off = [np.abs(each + each.swapaxes(0, 1)).max(initial=0.0) for each in (by_axis, by_mode)]
     smallest = SYMMETRIC * np.abs(Ge).max(initial=0.0)
     chosen = by_axis
-    if (own[0] > smallest >= own[1]) or (max(own) <= smallest and off[1] < off[0]):
+    by_diagonal = own[0] > smallest >= own[1]
+    if by_diagonal or (own[0] <= smallest and own[1] <= smallest and off[1] < off[0]):
         chosen = by_mode
     return np.asarray((chosen - chosen.swapaxes(0, 1)) / 2)
 

@@ -26,6 +26,7 @@ from whippletree.system.tolerances import (
     ASSEMBLY_STEPS,
     CLOSED,
     CLOSED_NEARBY,
+    COARSEST_DATA,
     CONSISTENT,
     CREEPING,
     CREEPING_STEPS,
@@ -33,6 +34,7 @@ from whippletree.system.tolerances import (
     LONGEST_STEP,
     NEARER,
     NEARLY_CLOSED,
+    OPEN_OVER_ROUNDING,
     OTHER_STARTS,
     STEP_HALVINGS,
     SUFFICIENT_DECREASE,
@@ -99,7 +101,9 @@ class Assembler:
         found, nearest = self._from_elsewhere(guess, held, given, where, min(best, exact, key=lambda one: one.residual))
         if found is None:
             # beside a configuration that is nearly closed, steps along errors of the data may close it a little more
-            raise AssemblyError(self.complaint(best.q if best.residual <= NEARLY_CLOSED else nearest, held, where))
+            q = best.q if best.residual <= NEARLY_CLOSED else nearest
+            off = float(np.abs(self.numbers.residual(q, *where)).max(initial=0.0))
+            raise not_closed(self.complaint(q, held, where), np.inf if held.any() else off)
         return found._replace(nearly=self._left_behind(best, found.q))
 
     def _nearest(self, guess: Array, fewer: Sequence[Mask], where: Conditions, smallest: float) -> _AssemblyAttempt:
@@ -258,6 +262,18 @@ class Assembler:
                 names = ", ".join(f'"{name}"' for name in loop.joints)
                 return f'the loop of "{closure}" (joints {names})' if names else f'closure "{closure}"'
         return f'closure "{closure}"'
+
+
+def not_closed(message: str, off: float) -> AssemblyError:
+    """Return the error about loops that stay open by so much, scaled; with an accuracy of the data that explains it.
+
+    >>> not_closed("the loop stays open", 0.25e-3).accuracy, not_closed("the loop stays open", 0.1).accuracy
+    (0.00075, None)
+    """
+    error = AssemblyError(message)
+    accuracy = OPEN_OVER_ROUNDING * off  # errors of several joints add up
+    error.accuracy = float(accuracy) if accuracy <= COARSEST_DATA else None
+    return error
 
 
 def coarser(off: float) -> str:

@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whippletree.errors import AssemblyError
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
-from whippletree.system.assembly import Assembler, coarser
+from whippletree.system.assembly import Assembler, coarser, not_closed
 from whippletree.system.closure_numbers import ClosureNumbers, ClosureRow
 from whippletree.system.decisions import Decision, decide
 from whippletree.system.elimination import eliminate
@@ -230,7 +229,7 @@ def _ranked(assembler: Assembler, q: Array, where: Conditions) -> RankAnalysis:
     if found.disagreement <= numbers.accuracy:
         return found
     if found.here.open > CLOSED:
-        raise AssemblyError(disagreement_in_words(assembler, found.off))
+        raise not_closed(disagreement_in_words(assembler, found.off), float(found.off.max(initial=0.0)))
     here = _sample(numbers, q, where, ROUNDING)
     return _around(numbers, [here])
 
@@ -264,8 +263,9 @@ def disagreement_in_words(assembler: Assembler, off: Array) -> str:
     row = numbers.rows[k]
     return (
         f"{assembler.loop_in_words(row.closure)} does not close exactly: its {row.direction} disagrees with its other "
-        f"equations by {off[k] * numbers.row_scale[k]:.3g}{row.unit}, more than the accuracy {numbers.accuracy:.2g} of "
-        f"the data (radians, characteristic lengths); correct the data, or build(accuracy={coarser(off[k])})"
+        f"equations by {off[k] * numbers.row_scale[k]:.3g}{row.unit}, and data of the accuracy {numbers.accuracy:.2g} "
+        f"allow {numbers.accuracy * numbers.row_scale[k]:.2g}{row.unit} there; correct the data, or "
+        f"build(accuracy={coarser(off[k])})"
     )
 
 

@@ -8,13 +8,12 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from whippletree.errors import AssemblyError
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
 from whippletree.foundation.log import log
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
-from whippletree.system.assembly import Assembler
+from whippletree.system.assembly import Assembler, not_closed
 from whippletree.system.decisions import Decision, alternatives, decide, on_grid, robust, smallest_pivot
 from whippletree.system.formulation_decisions import on_demand, plan_pivot
 from whippletree.system.loop_plan import Conditions, LoopPlan
@@ -80,7 +79,7 @@ class LoopPlanner:
         """
         off = disagreement_around(self.assembler, nearly, where)
         if off is not None:
-            raise AssemblyError(disagreement_in_words(self.assembler, off))
+            raise not_closed(disagreement_in_words(self.assembler, off), float(off.max(initial=0.0)))
 
     def opening_in_words(self, q: Array, where: Conditions) -> str:
         """Say which equation is open by more than the accuracy of the data at a configuration; nothing if none is."""

@@ -47,6 +47,9 @@ otherwise: a hundred times what files with eight digits lose, and as much as sta
 COARSEST_DATA = 1e-3
 """The worst accuracy that can be asked for: with worse data, what is singular and what is rounded look the same."""
 
+OPEN_OVER_ROUNDING = 3.0
+"""How much coarser than the worst opening of loops the data of a file are taken to be that do not close them."""
+
 SINGULAR_OVER_ACCURACY = 10.0
 """Singular values up to this many times the accuracy may be errors of the data: errors of several joints add up."""
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whippletree.elements.bodies import Shape
-from whippletree.errors import FileError
+from whippletree.errors import AssemblyError, AssemblyWarning, FileError
 from whippletree.foundation.output_paths import same_place
-from whippletree.foundation.user_frames import user_facing
+from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.model.io.reading_report import ReadingReport
 from whippletree.model.mechanism import Mechanism
 
@@ -73,13 +73,28 @@ class Model:
     report: ReadingReport = field(default_factory=ReadingReport, compare=False)
     ranges: Mapping[str, JointRange] = field(default_factory=dict, repr=False)
     shapes: Mapping[str, tuple[Shape, ...]] = field(default_factory=dict, repr=False)
+    rounded: bool = False
+    """Whether its numbers are those of another program's file, which may be rounded to few digits."""
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What `simulate` has built, and what that was built from."""
 
     def build(self, **choices: object) -> System:
-        """Return the system, assembled from the start of the file; `choices` are those of `Mechanism.build`."""
-        given = {key: self.start[key] for key in _OF_BUILD if key in self.start}
-        return self.mechanism.build(**{**given, **choices})
+        """Return the system, assembled from the start of the file; `choices` are those of `Mechanism.build`.
+
+        Loops of another program's file that only its rounded numbers keep from closing are closed as well as these
+        allow, with a warning, unless an accuracy is given.
+        """
+        given: dict[str, Any] = {key: self.start[key] for key in _OF_BUILD if key in self.start} | choices
+        try:
+            return self.mechanism.build(**given)
+        except AssemblyError as error:
+            if not self.rounded or error.accuracy is None or "accuracy" in given:
+                raise
+            told = f"{error}; the file's data are taken as rounded: build(accuracy={error.accuracy:.1g})"
+            accuracy = error.accuracy
+        system = self.mechanism.build(**given, accuracy=accuracy)
+        warn(told, AssemblyWarning)
+        return system
 
     def _system(self) -> System:
         """Return the system of the model as it is now, built anew only if mechanism or start have changed."""
