@@ -9,6 +9,7 @@ import pytest
 
 import whippletree as wt
 from whippletree.cli import main
+from whippletree.model.io.model_file import JointRange
 
 MODELS = Path(__file__).parent / "models"
 
@@ -86,8 +87,8 @@ def test_what_a_format_does_not_hold_is_refused_by_name(tmp_path: Path) -> None:
         with pytest.raises(wt.FileError, match='force "strut"'):
             wt.write(m, tmp_path / f"m.{ending}")
     thin = wt.Mechanism("thin")
-    thin.revolute("A", thin.ground, thin.body("rod", wt.rod(length=1.0, mass=1.0)))
-    with pytest.raises(wt.FileError, match='body "rod", whose inertia is that of a line'):
+    thin.revolute("A", thin.ground, thin.body("rod", wt.rod(length=0.1, mass=1e-3)))
+    with pytest.raises(wt.FileError, match='body "rod", which moves with the inertia of a line'):
         wt.write(thin, tmp_path / "m.xml")
     screw = wt.Mechanism("screw")
     screw.screw("spindle", screw.ground, screw.body("nut", mass=1.0), lead=0.01)
@@ -99,3 +100,76 @@ def test_what_a_format_does_not_hold_is_refused_by_name(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     wt.write(screw, tmp_path / "m.sdf")
     assert np.isclose(wt.read(tmp_path / "m.sdf").mechanism.describe().joint("spindle").joint.lead, 0.01)
+
+
+def test_all_that_a_format_does_not_hold_is_told_at_once(tmp_path: Path) -> None:
+    m = arm()
+    m.spring("strut", m.ground, "second", stiffness=10.0, free_length=1.0)
+    m.torsion_spring("return", "B", stiffness=2.0)
+    m.screw("spindle", "plate", m.body("nut", mass=1.0, inertia=(1, 1, 1)), lead=0.01, armature=0.2)
+    m.revolute("motor", "plate", m.body("disc", wt.cylinder(0.1, 0.02, mass=1.0)), prescribed=True)
+    with pytest.raises(wt.FileError) as caught:
+        wt.write(m, tmp_path / "m.urdf")
+    wanted = (
+        *('force "strut", a Spring', 'the spring at joint "B"', 'the screw joint "spindle"'),
+        *('the armature of joint "spindle"', 'joint "motor", whose motion is prescribed'),
+    )
+    for what in wanted:
+        assert what in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_gears_on_one_joint_find_a_joint_each_that_follows(tmp_path: Path) -> None:
+    m = wt.Mechanism("train")
+    for name in "ABCD":
+        m.revolute(name, m.ground, m.body(f"wheel {name}", wt.cylinder(0.1, 0.02, mass=1.0)), at=(ord(name), 0, 0))
+    for other in "BCD":
+        m.gear(f"{other} on A", "A", other, ratio=0.5 + 0.1 * ord(other))
+    for ending in ("urdf", "sdf"):
+        wt.write(m, tmp_path / f"m.{ending}")
+        text = (tmp_path / f"m.{ending}").read_text(encoding="utf-8")
+        assert text.count("<mimic") == 3
+        one, other = (s.consistent_velocities(s.q0, {"A": 1.0}) for s in (m.build(), wt.read(text).build()))
+        assert other == pytest.approx(one, rel=1e-12)
+
+
+def test_ranges_of_all_kinds_come_back(tmp_path: Path) -> None:
+    m = arm()
+    given = {
+        "A": JointRange(-1.0, 2.0, 3.0, 40.0),
+        "B": JointRange(None, None, None, 5.0),
+        "S": JointRange(-0.5, None, None, None),
+    }
+    model = wt.Model(m, ranges=given)
+    for ending in ("yaml", "urdf", "sdf"):
+        assert not wt.write(model, tmp_path / f"m.{ending}")
+        assert wt.read(tmp_path / f"m.{ending}").ranges == given
+    left_out = wt.write(model, tmp_path / "m.xml").about("left out")
+    assert left_out == ("the largest speeds of joints", 'the range of joint "S", which is open or empty')
+    held = wt.read(tmp_path / "m.xml").ranges
+    assert (held["A"].lower, held["A"].upper, held["A"].effort, held["B"].effort) == (-1.0, 2.0, 40.0, 5.0)
+
+
+def test_shapes_colours_and_meshes_come_back(tmp_path: Path) -> None:
+    (tmp_path / "wedge.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", encoding="utf-8"
+    )
+    (tmp_path / "m.urdf").write_text(
+        """<robot name="m"><link name="base"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+<visual><origin xyz="0.1 0 0" rpy="0 0 0.5"/><geometry><box size="1 2 3"/></geometry>
+<material name="red"><color rgba="1 0 0 0.4"/></material></visual>
+<visual><geometry><mesh filename="wedge.obj" scale="2 2 2"/></geometry></visual>
+<collision><geometry><sphere radius="0.3"/></geometry></collision></link></robot>""",
+        encoding="utf-8",
+    )
+    model = wt.read(tmp_path / "m.urdf", base="free")
+    (wanted,) = model.shapes.values()
+    assert len(wanted) == 3
+    for ending in ("urdf", "sdf", "xml"):
+        wt.write(model, tmp_path / f"again.{ending}")
+        (found,) = wt.read(tmp_path / f"again.{ending}").shapes.values()
+        for one, other in zip(wanted, found, strict=True):
+            assert (one.kind, one.color, one.collides) == (other.kind, other.color, other.collides)
+            assert Path(one.file).name == Path(other.file).name
+            assert one.size == pytest.approx(other.size, rel=1e-12)
+            assert one.placement.matrix() == pytest.approx(other.placement.matrix(), abs=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from whippletree.cli.reading import add_model, read_model
 from whippletree.files import write
@@ -26,5 +27,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def convert(chosen: argparse.Namespace) -> int:
     """Read a model and write it again."""
-    write(read_model(chosen), chosen.to)
+    left_out = write(read_model(chosen), chosen.to)
+    if left_out:
+        print(left_out, file=sys.stderr)
     return 0

@@ -13,6 +13,7 @@ from whippletree.files.file_limits import MOST_CONTACTS
 from whippletree.files.formats import ModelContent, format_of, format_written_as
 from whippletree.files.package_folders import PackageFolders
 from whippletree.model.io.model_file import Model
+from whippletree.model.io.reading_report import ReadingReport
 
 __all__ = ["foreign_text", "read_bytes"]
 
@@ -51,8 +52,8 @@ def read_bytes(
         raise FileError(f"{name}: {error}", file=name) from error
 
 
-def foreign_text(model: object, path: str | os.PathLike[str]) -> str | None:
-    """Return the text of a file in the format that the end of its name says; None for YAML."""
+def foreign_text(model: object, path: str | os.PathLike[str]) -> tuple[str, ReadingReport] | None:
+    """Return the text of a file in the format that the end of its name says, and what it leaves out; None for YAML."""
     try:
         found = format_written_as(Path(path))
     except TypeError:
@@ -61,7 +62,7 @@ def foreign_text(model: object, path: str | os.PathLike[str]) -> str | None:
         return None
     from whippletree.files.writable_model import WritableModel
 
-    whole = WritableModel.of(model, found.name)
+    whole = WritableModel.of(model, found.name, Path(path).resolve().parent)
     text = found.write(whole)
     whole.check_held(str(path))
-    return text
+    return text, whole.remarks.report()

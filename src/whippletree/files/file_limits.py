@@ -39,6 +39,12 @@ SMALLEST_GYRATION = 1e-8
 MOST_COPIES = 10_000
 """Copies of bodies that one element of an MJCF file may ask for."""
 
+NO_BOUND = 1e16
+"""What is written for the end of a range that is open, where a format wants a number; SDF has it so."""
+
+UNBOUNDED = 1e15
+"""From this on a limit says that there is none."""
+
 ROUNDING = 1e-12
 """Relative, what rounding leaves of a sum of moments of inertia."""
 

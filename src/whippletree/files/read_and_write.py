@@ -13,6 +13,7 @@ from whippletree.foundation.output_paths import checked_path
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.io import read_text, write_file
 from whippletree.model.io.model_file import Model
+from whippletree.model.io.reading_report import ReadingReport
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.scalars import shown
 
@@ -75,16 +76,26 @@ def read(
 
 
 @user_facing
-def write(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
+def write(model: Model | Mechanism, path: str | os.PathLike[str]) -> ReadingReport:
     """Write a model or a mechanism as a file: YAML, or what the end of its name says (.urdf, .sdf, .xml for MJCF).
 
     YAML holds all of it, and is read again first: if that were not the same mechanism, it is refused. The other formats
-    hold less: what they cannot express is refused by its name.
+    hold less: a mechanism that would not move in the same way is refused before anything is written, with all that a
+    format cannot hold, by name. What else it has no place for is in the report that is returned.
+
+    >>> from whippletree import Mechanism
+    >>> m = Mechanism("drill")
+    >>> screw = m.screw("spindle", m.ground, m.body("nut", mass=1.0), lead=0.01)
+    >>> write(m, "drill.urdf")
+    Traceback (most recent call last):
+        ...
+    whippletree.errors.FileError: drill.urdf is not written: URDF cannot hold the screw joint "spindle"
     """
     from whippletree.files.file_formats import foreign_text
 
-    text = foreign_text(model, path)
-    write_file(model, path, text) if text is not None else write_file(model, path)
+    text, report = foreign_text(model, path) or (None, ReadingReport())
+    write_file(model, path, text)
+    return report
 
 
 def _contents(path: object) -> tuple[Path, bytes]:

@@ -16,7 +16,7 @@ from whippletree.elements.bodies.appearance import color_code
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Screw, Spherical, Universal
 from whippletree.errors import FileError, ModelError
 from whippletree.files.drawn_in import Surroundings
-from whippletree.files.file_limits import PARALLEL, ZERO_AXIS
+from whippletree.files.file_limits import PARALLEL, UNBOUNDED, ZERO_AXIS
 from whippletree.files.neutral_collisions import APART, NeutralCollider
 from whippletree.files.neutral_model import (
     WORLD,
@@ -82,9 +82,6 @@ _SCENERY = ("sun", "ground_plane", "ground plane")
 
 _OLDEST = (1, 2)
 """The first version whose elements are those of today."""
-
-_UNBOUNDED = 1e15
-"""From this on a limit says that there is none; the format's own default is 1e16."""
 
 
 def read_sdf(root: XmlElement, around: Surroundings) -> NeutralModel:
@@ -519,7 +516,7 @@ class _SdfReading:
         if given is None or given.text.lstrip("+-").lower().startswith("inf"):
             return None
         value = self._value(limit, key, 0.0)
-        return None if abs(value) >= _UNBOUNDED or (key in ("velocity", "effort") and value < 0) else value
+        return None if abs(value) >= UNBOUNDED or (key in ("velocity", "effort") and value < 0) else value
 
     def _gearbox(self, scope: SdfScope, element: XmlElement) -> None:
         """Couple the angles of the parent and the child against a reference body: second = -ratio * first."""

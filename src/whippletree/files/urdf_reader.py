@@ -16,7 +16,7 @@ from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.bodies.appearance import color_code
 from whippletree.elements.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical
 from whippletree.errors import ModelError
-from whippletree.files.file_limits import ZERO_AXIS
+from whippletree.files.file_limits import UNBOUNDED, ZERO_AXIS
 from whippletree.files.neutral_collisions import APART, NeutralCollider
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import from_quaternion, from_rpy, with_axis
@@ -251,20 +251,21 @@ class _UrdfReading:
             if limit is not None and kind is not Fixed:
                 self._model.remarks.add("not understood", f"<limit> of a {word} joint", limit.line)
             return None
-        given = {key: limit.number(key) if key in limit.attributes else None for key in _LIMITS}
-        lower, upper, speed, effort = given.values()
-        if word == "continuous":
+        numbers = {key: limit.number(key) if key in limit.attributes else None for key in _LIMITS}
+        lower, upper, speed, effort = (None if x is None or abs(x) >= UNBOUNDED else x for x in numbers.values())
+        given = [key for key in ("lower", "upper") if numbers[key] is not None]
+        if word == "continuous" or (lower is None and upper is None and given):
             lower = upper = None
-        elif lower is None and upper is None:
+        elif not given:
             self._model.remarks.add(
                 "guessed", "a joint with a <limit> that has neither lower nor upper is not limited", limit.line
             )
         else:
-            lower, upper = lower or 0.0, upper or 0.0
+            lower, upper = (0.0 if numbers[key] is None else x for key, x in (("lower", lower), ("upper", upper)))
             self._model.remarks.add(
                 "kept aside", "ranges of joints, which nothing enforces (stops=True does)", limit.line
             )
-            if lower >= upper:
+            if lower is not None and upper is not None and lower >= upper:
                 self._model.remarks.add(
                     "not understood", f"the range {lower:g} to {upper:g} of a joint, which is empty", limit.line
                 )

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
+import casadi as ca
 import numpy as np
 
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.closures import Coupling
-from whippletree.elements.forces import Friction, TorsionSpring
-from whippletree.elements.joints import Fixed, Prismatic, Revolute
+from whippletree.elements.forces import Friction, Load, TorsionSpring
+from whippletree.elements.joints import Cylindrical, Fixed, Prismatic, Revolute, Screw
 from whippletree.errors import FileError
-from whippletree.files.file_limits import OPEN_LOOP
+from whippletree.files.file_limits import OPEN_LOOP, ROUNDING
+from whippletree.files.neutral_model import Remarks
 from whippletree.files.poses import from_turns
-from whippletree.model.description import GROUND, Body, Description, JointUse
+from whippletree.files.start_gaps import joint_motion
+from whippletree.files.writable_laws import AffineLaw, PolynomialCoupling, affine_laws, polynomial_coupling
+from whippletree.model.description import GROUND, Body, Description, ForceUse, Frame, JointUse
 from whippletree.model.io.model_file import JointRange, Model
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown
 
-__all__ = ["Following", "WritableJoint", "WritableModel"]
+__all__ = ["LinearCoupling", "WritableJoint", "WritableModel"]
 
 
 @dataclass
 class WritableJoint:
-    """A joint of the tree, seen from the ground, with what acts on its coordinate."""
+    """A joint seen from the ground, with what acts on each of its freedoms alike, its range and where it starts."""
 
     use: JointUse
     damping: float = 0.0
@@ -33,46 +41,69 @@ class WritableJoint:
     stiffness: float = 0.0
     rest: float = 0.0
     range: JointRange | None = None
+    start: tuple[float, ...] = ()
+
+    @property
+    def armature(self) -> float:
+        """The inertia of its own rates, the same for all of them."""
+        return float(self.use.armature[0]) if self.use.armature else 0.0
 
 
 @dataclass(frozen=True)
-class Following:
-    """A coordinate that is a ratio times another plus an offset."""
+class LinearCoupling:
+    """Coordinates of joints with one freedom, whose sum of ratio times coordinate is `offset`."""
 
     name: str
-    joint: str
-    leader: str
-    ratio: float
+    ratios: Mapping[str, float]
     offset: float
+
+    def solved_for(self, joint: str) -> tuple[str, float, float]:
+        """Return leader, ratio and offset of a coordinate that follows another.
+
+        >>> LinearCoupling("pair", {"A": 2.0, "B": -1.0}, 0.5).solved_for("A")
+        ('B', 0.5, 0.25)
+        """
+        leader = next(name for name in self.ratios if name != joint)  # two joints
+        own = self.ratios[joint]
+        return leader, -self.ratios[leader] / own, self.offset / own
 
 
 @dataclass
 class WritableModel:
-    """What writers of other formats start from; whatever they cannot hold is listed in `lacking`, each by its name."""
+    """What writers of other formats start from; whatever they cannot hold is listed in `lacking`, each by its name.
+
+    `tree` has the joints that reach every body from the ground, `closing` those left over. `weights` are the shares of
+    bodies' weights that something holds. What a format leaves out though it moves nothing is in `remarks`.
+    """
 
     description: Description
     format: str
+    folder: Path
     tree: dict[str, WritableJoint] = field(default_factory=dict)
-    closing: list[JointUse] = field(default_factory=list)
-    following: list[Following] = field(default_factory=list)
+    closing: list[WritableJoint] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    couplings: list[LinearCoupling] = field(default_factory=list)
+    polynomials: list[PolynomialCoupling] = field(default_factory=list)
+    laws: list[AffineLaw] = field(default_factory=list)
+    weights: dict[str, float] = field(default_factory=dict)
     lacking: list[str] = field(default_factory=list)
+    remarks: Remarks = field(default_factory=Remarks)
+    _named: Mapping[str, tuple[Shape, ...]] = field(default_factory=dict)
 
     @staticmethod
-    def of(model: object, name: str) -> WritableModel:
-        """Return a model or mechanism, its parameters at their values."""
-        mechanism = model.mechanism if isinstance(model, Model) else model
-        if not isinstance(mechanism, Mechanism):
+    def of(model: object, name: str, folder: Path) -> WritableModel:
+        """Return a model or mechanism, its parameters at their values, to be written in a folder."""
+        whole = model if isinstance(model, Model) else Model(model) if isinstance(model, Mechanism) else None
+        if whole is None:
             raise FileError(f"give a mechanism, or what was read from a file; got {shown(model)}")
-        found = WritableModel(mechanism.describe().folded(), name)
-        for use in found.description.joints:
-            if use.armature and name != "MJCF":
-                found.lacks(f"the armature of joint {quoted(use.name)}")
+        described = whole.mechanism.describe()
+        found = WritableModel(described.folded(), name, folder, _named=whole.shapes)
         found._grow()
-        found._couple()
-        found._load()
-        for joint, bounds in (model.ranges if isinstance(model, Model) else {}).items():
-            if joint in found.tree:
-                found.tree[joint].range = bounds
+        found._couple(described)
+        found._load(described)
+        for entry in found.joints():
+            entry.range = whole.ranges.get(entry.use.name)
+        found._start(whole.start)
         return found
 
     def lacks(self, what: str) -> None:
@@ -80,14 +111,21 @@ class WritableModel:
         if what not in self.lacking:
             self.lacking.append(what)
 
+    def leaves_out(self, what: str) -> None:
+        """Say that the format has no place for something that moves nothing."""
+        self.remarks.add("left out", what)
+
     def check_held(self, file: str) -> None:
         """Refuse to write what the format cannot hold, each by its name."""
         if self.lacking:
             raise FileError(f"{file} is not written: {self.format} cannot hold {'; '.join(self.lacking)}", file=file)
 
+    # ------------------------------------------------------------------ the tree
+
     def _grow(self) -> None:
         """Find the joints that reach every body from the ground, in the order in which they do, and those left over."""
-        waiting, reached = [*self.description.joints], {GROUND}
+        rigid, reached = {GROUND, *(body.name for body in self.description.bodies)}, {GROUND}
+        waiting = [use for use in self.description.joints if {use.parent, use.child} <= rigid]
         for body in self.description.bodies:
             if body.kind is not None:
                 self.lacks(f"body {quoted(body.name)}, which has own coordinates")
@@ -99,57 +137,26 @@ class WritableModel:
             seen = use if use.parent in reached else self._turned(use)
             reached.add(seen.child)
             self.tree[use.name] = WritableJoint(seen)
-        self.closing = [use for use in waiting if {use.parent, use.child} <= reached]
+        self.closing = [WritableJoint(use) for use in waiting if {use.parent, use.child} <= reached]
+        self.frames = [frame for frame in self.description.frames if frame.body in reached]
         for body in self.description.bodies:
             if body.name not in reached:
                 self.lacks(f"body {quoted(body.name)}, which nothing connects with the ground")
+        for use in self.description.joints:
+            if use.prescribed:
+                self.lacks(f"joint {quoted(use.name)}, whose motion is prescribed")
 
     def _turned(self, use: JointUse) -> JointUse:
-        """Return a joint seen from its child: about the opposite axis its coordinate is the same."""
-        if not isinstance(use.joint, Fixed | Revolute | Prismatic):
+        """Return a joint seen from its child: about the opposite axis its coordinates are the same."""
+        if not isinstance(use.joint, Fixed | Revolute | Prismatic | Cylindrical | Screw):
             self.lacks(f"the {use.joint.kind} joint {quoted(use.name)}, whose child is nearer to the ground")
         over = Placement(from_turns("x", (np.pi,)))
         on_parent, on_child = use.on_child @ over, use.on_parent @ over
         return replace(use, parent=use.child, child=use.parent, on_parent=on_parent, on_child=on_child)
 
-    def _couple(self) -> None:
-        for use in self.description.closures:
-            closure = use.closure
-            if not isinstance(closure, Coupling) or len(use.coordinates) > 2 or any(i for _, i in use.coordinates):
-                self.lacks(f"closure {quoted(use.name)}")
-                continue
-            names = [joint for joint, _ in use.coordinates]
-            ratios, offset = [float(r) for r in closure.ratios], float(closure.offset)
-            if len(names) != 2 or ratios[-1] == 0.0 or any(name not in self.tree for name in names):
-                self.lacks(f"closure {quoted(use.name)}")
-                continue
-            # the joint with the ratio one follows the other, as `gear` and `mimic` have it
-            k = 0 if ratios[0] == 1.0 else 1
-            own, other = ratios[k], ratios[1 - k]
-            follows = Following(use.name, names[k], names[1 - k], -other / own, offset / own)
-            self.following.append(follows)
-
-    def _load(self) -> None:
-        d = self.description
-        for group, kind in ((d.states, "state"), (d.events, "event")):
-            for one in group:
-                self.lacks(f"{kind} {quoted(one.name)}")
-        for use in d.forces:
-            joint = use.coordinates[0][0] if len(use.coordinates) == 1 else ""
-            if joint not in self.tree or self.tree[joint].use.joint.nv != 1:
-                self.lacks(f"force {quoted(use.name)}, a {type(use.force).__name__}")
-                continue
-            entry, force = self.tree[joint], use.force
-            if isinstance(force, Friction):
-                entry.damping += float(force.viscous)
-                entry.friction += float(force.coulomb)
-            elif isinstance(force, TorsionSpring) and not entry.stiffness:
-                entry.stiffness, entry.rest = float(force.stiffness), float(force.rest)
-                entry.damping += float(force.damping)
-            else:
-                self.lacks(f"force {quoted(use.name)}, a {type(force).__name__}")
-
-    # ------------------------------------------------------------------ poses
+    def joints(self) -> list[WritableJoint]:
+        """Return the joints of the tree, and those that close loops."""
+        return [*self.tree.values(), *self.closing]
 
     def bodies(self) -> Iterator[Body]:
         """Yield the bodies in the order in which the tree reaches them."""
@@ -158,21 +165,204 @@ class WritableModel:
 
     def entry_of(self, body: str) -> WritableJoint:
         """Return the joint by which the tree reaches a body."""
-        return next(entry for entry in self.tree.values() if entry.use.child == body)  # the tree reaches all bodies
+        return self._entries[body]
 
-    def poses(self) -> dict[str, Placement]:
-        """Return the poses of all bodies at zero coordinates."""
-        found = {GROUND: Placement()}
+    @property
+    def _entries(self) -> dict[str, WritableJoint]:
+        return {entry.use.child: entry for entry in self.tree.values()}
+
+    def has_one_freedom(self, joint: str) -> bool:
+        """Tell whether a joint is one of the tree with one coordinate."""
+        return joint in self.tree and self.tree[joint].use.joint.nv == 1
+
+    # ------------------------------------------------------------------ couplings and forces
+
+    def _couple(self, described: Description) -> None:
+        for use, plain in zip(described.closures, self.description.closures, strict=True):
+            closure, names = plain.closure, [joint for joint, _ in plain.coordinates]
+            if any(index for _, index in plain.coordinates) or not all(map(self.has_one_freedom, names)):
+                self.lacks(f"closure {quoted(use.name)}")
+            elif isinstance(closure, Coupling):
+                ratios: dict[str, float] = {}
+                for name, ratio in zip(names, closure.ratios, strict=True):
+                    ratios[name] = ratios.get(name, 0.0) + float(ratio)
+                kept = {name: ratio for name, ratio in ratios.items() if ratio}
+                self.couplings.append(LinearCoupling(use.name, kept, float(closure.offset)))
+            elif (found := polynomial_coupling(plain)) is not None:
+                self.polynomials.append(found)
+            else:
+                self.lacks(f"closure {quoted(use.name)}")
+
+    def _load(self, described: Description) -> None:
+        d = self.description
+        for group, kind in ((d.states, "state"), (d.events, "event")):
+            for one in group:
+                self.lacks(f"{kind} {quoted(one.name)}")
+        acting: dict[str, dict[int, WritableJoint]] = {}
+        others = [use for use in d.forces if not self._on_joint(use, acting) and not self._holds_weight(use)]
+        for entry in self.joints():
+            self._same_on_all(entry, acting.get(entry.use.name, {}))
+        left = {use.name for use in others}
+        laws, none = affine_laws(
+            [use for use in described.forces if use.name in left], described.parameters, self.has_one_freedom
+        )
+        self.laws = laws
+        for use in none:
+            self.lacks(f"force {quoted(use.name)}, a {type(use.force).__name__}")
+
+    def _on_joint(self, use: ForceUse, acting: dict[str, dict[int, WritableJoint]]) -> bool:
+        """Take up linear springs and dampers and dry friction of a joint, by its freedoms."""
+        force = use.force
+        joint, index = use.coordinates[0] if len(use.coordinates) == 1 else ("", 0)
+        entry = next((one for one in self.joints() if one.use.name == joint), None)
+        if entry is None or not isinstance(force, Friction | TorsionSpring):
+            return False
+        found = acting.setdefault(joint, {}).setdefault(index, WritableJoint(entry.use))
+        if isinstance(force, Friction):
+            if force.coulomb and force.speed != _SPEED:
+                self.lacks(f"the speed {force.speed:g} at which friction {quoted(use.name)} sets in")
+            found.damping += float(force.viscous)
+            found.friction += float(force.coulomb)
+            return True
+        total = found.stiffness + float(force.stiffness)
+        if total:
+            found.rest = (found.stiffness * found.rest + float(force.stiffness) * float(force.rest)) / total
+        found.stiffness, found.damping = total, found.damping + float(force.damping)
+        return True
+
+    def _same_on_all(self, entry: WritableJoint, acting: Mapping[int, WritableJoint]) -> None:
+        """Give a joint what acts on its freedoms, which must be the same on each."""
+        if not acting:
+            return
+        freedoms = [acting.get(k, WritableJoint(entry.use)) for k in range(entry.use.joint.nv)]
+        numbers = {(one.damping, one.friction, one.stiffness, one.rest) for one in freedoms}
+        if len(numbers) > 1 or len(acting) > len(freedoms):
+            self.lacks(f"springs or friction of joint {quoted(entry.use.name)} that differ between its freedoms")
+        entry.damping, entry.friction, entry.stiffness, entry.rest = next(iter(numbers))  # a joint has freedoms
+
+    def _holds_weight(self, use: ForceUse) -> bool:
+        """Take up a constant force at the centre of mass against gravity, as a share of the body's weight."""
+        if not isinstance(use.force, Load) or len(use.sides) != 1 or use.coordinates or use.states or use.reactions:
+            return False
+        wrench, (body, where) = ca.SX(use.traced().wrenches[0]), use.sides[0]
+        if body not in self._entries or not wrench.is_constant():
+            return False
+        properties = self.description.body(body).properties
+        weight = float(properties.mass) * np.array([float(g) for g in self.description.gravity])
+        given, size = np.array(ca.DM(wrench)).ravel(), float(weight @ weight)
+        off = np.abs(np.array(where.point, dtype=float) - np.array(properties.com, dtype=float)).max()
+        share = -float(given[3:] @ weight) / size if size else 0.0
+        if not share or np.abs(given - np.array([0, 0, 0, *(-share * weight)])).max() > ROUNDING * np.abs(given).max():
+            return False
+        if off > ROUNDING:
+            return False
+        self.weights[body] = self.weights.get(body, 0.0) + share
+        return True
+
+    def without(self, *features: str) -> None:
+        """Say which features the format does not have at all; each element that has one is told by its name."""
+        for feature in features:
+            for what in self._with(feature):
+                self.lacks(what)
+
+    def _with(self, feature: str) -> Iterator[str]:
+        if feature == "armature":
+            yield from (f"the armature of joint {quoted(u.name)}" for u in self.description.joints if any(u.armature))
+        elif feature == "springs":
+            yield from (f"the spring at joint {quoted(one.use.name)}" for one in self.joints() if one.stiffness)
+        elif feature == "laws":
+            yield from (f"actuator {quoted(law.name)}, whose effort follows a law" for law in self.laws)
+        elif feature == "polynomials":
+            yield from (f"closure {quoted(one.name)}" for one in self.polynomials)
+        elif feature == "weights":
+            yield from (f"the share of its weight that is held of body {quoted(body)}" for body in self.weights)
+        elif feature == "acting on closing joints":
+            yield from (
+                f"what acts on joint {quoted(one.use.name)}, which closes a loop"
+                for one in self.closing
+                if one.damping or one.friction or one.stiffness or any(one.use.armature)
+            )
+
+    def followers(self) -> dict[str, tuple[LinearCoupling, str, float, float]]:
+        """Return the couplings as joints that follow others, each at most one: leader, ratio and offset by joint.
+
+        What has more than two joints, or leaves no joint to follow, is lacking.
+        """
+        takes: dict[str, LinearCoupling] = {}
+
+        def place(one: LinearCoupling, seen: set[str]) -> bool:
+            """Give a coupling a joint that follows, moving others to their other joint if need be."""
+            for joint in sorted(one.ratios, key=lambda name: one.ratios[name] != 1.0):
+                if joint not in seen:
+                    seen.add(joint)
+                    if joint not in takes or place(takes[joint], seen):
+                        takes[joint] = one
+                        return True
+            return False
+
+        for one in self.couplings:
+            if len(one.ratios) != 2 or not place(one, set()):
+                self.lacks(f"closure {quoted(one.name)}")
+        return {joint: (one, *one.solved_for(joint)) for joint, one in takes.items()}
+
+    # ------------------------------------------------------------------ where it starts
+
+    def _start(self, start: Mapping[str, Any]) -> None:
+        """Keep where joints start, if the model says so in numbers."""
+        guess = start.get("guess") or {}
+        for entry in self.joints():
+            given = guess.get(entry.use.name) if isinstance(guess, Mapping) else None
+            if given is not None:
+                entry.start = tuple(float(x) for x in np.atleast_1d(np.asarray(given, dtype=float)))
+        for key in start:
+            if key not in ("guess", "nearest"):
+                self.leaves_out(f"{key} of the start")
+
+    def poses(self, moved: Iterable[str] = ()) -> dict[str, Placement]:
+        """Return the poses of all bodies at zero coordinates, but those joints where they start that are named."""
+        there, found = {*moved}, {GROUND: Placement()}
         for entry in self.tree.values():
             use = entry.use
-            found[use.child] = found[use.parent] @ use.on_parent @ use.on_child.inverse()
+            motion = joint_motion(use.joint, entry.start) if use.name in there and entry.start else None
+            found[use.child] = found[use.parent] @ use.on_parent @ (motion or Placement()) @ use.on_child.inverse()
         return found
 
-    def check_closed(self) -> None:
-        """Look for loops that are open at zero coordinates, or whose closing joint is not at zero there."""
-        poses = self.poses()
-        for use in self.closing:
-            one, other = poses[use.parent] @ use.on_parent, poses[use.child] @ use.on_child
-            off = np.abs(one.matrix() - other.matrix()).max()
-            if off > OPEN_LOOP:
-                self.lacks(f"the loop at {quoted(use.name)}, which is not closed at zero coordinates")
+    def is_closed(self, use: JointUse, poses: Mapping[str, Placement], within: float = OPEN_LOOP) -> bool:
+        """Tell whether a joint that closes a loop is at zero coordinates where bodies have these poses."""
+        one, other = poses[use.parent] @ use.on_parent, poses[use.child] @ use.on_child
+        return bool(np.abs(one.matrix() - other.matrix()).max() <= within)
+
+    # ------------------------------------------------------------------ looks
+
+    def shapes(self, body: str) -> tuple[Shape, ...]:
+        """Return what a body looks like; meshes by names that lead to them from the folder of the file.
+
+        A mesh of a package keeps its name.
+        """
+        own = self.description.body(body).properties.shapes
+        named = self._named.get(body)
+        if named is None:
+            return tuple(replace(one, file=self._from_here(one.file)) if one.file else one for one in own)
+        found = []
+        for one in named:
+            there = next((s.file for s in own if s.file and (s.size, s.placement) == (one.size, one.placement)), None)
+            keep = not one.file or "://" in one.file
+            found.append(one if keep else replace(one, file=self._from_here(there or one.file)))
+        return tuple(found)
+
+    def _from_here(self, file: str) -> str:
+        if "://" in file or not Path(file).is_absolute():
+            return file
+        try:
+            return Path(os.path.relpath(file, self.folder)).as_posix()
+        except ValueError:  # on another drive
+            return file
+
+    def properties(self, body: Body, seat: Placement) -> MassProperties:
+        """Return the mass properties of a body in a frame on it."""
+        back = seat.inverse()
+        return body.properties if seat == Placement() else body.properties.moved(at=back.point, rotation=back.rotation)
+
+
+_SPEED = float(Friction().speed)
+"""The speed at which dry friction of files sets in."""

@@ -25,7 +25,7 @@ class XmlTag:
     """
 
     def __init__(self, tag: str, content: str = "", **attributes: str) -> None:
-        self._tag, self._content, self._attributes = tag, content, attributes
+        self.tag, self._content, self._attributes = tag, content, attributes
         self._children: list[XmlTag] = []
 
     def add(self, tag: str, content: str = "", **attributes: str) -> XmlTag:
@@ -34,10 +34,23 @@ class XmlTag:
         self._children.append(child)
         return child
 
+    def append(self, child: XmlTag) -> None:
+        """Add an element that has been made before."""
+        self._children.append(child)
+
+    def child(self, tag: str) -> XmlTag | None:
+        """Return the first child with a tag, if there is one."""
+        return next((child for child in self._children if child.tag == tag), None)
+
+    @property
+    def has_children(self) -> bool:
+        """Whether there is anything in it."""
+        return bool(self._children)
+
     def text(self, indent: str = "") -> str:
         """Return the element as text."""
-        head = self._tag + "".join(f" {name}={quoteattr(value)}" for name, value in self._attributes.items())
+        head = self.tag + "".join(f" {name}={quoteattr(value)}" for name, value in self._attributes.items())
         if not self._children:
-            return f"{indent}<{head}>{escape(self._content)}</{self._tag}>" if self._content else f"{indent}<{head}/>"
+            return f"{indent}<{head}>{escape(self._content)}</{self.tag}>" if self._content else f"{indent}<{head}/>"
         inner = "\n".join(child.text(indent + "  ") for child in self._children)
-        return f"{indent}<{head}>\n{inner}\n{indent}</{self._tag}>"
+        return f"{indent}<{head}>\n{inner}\n{indent}</{self.tag}>"

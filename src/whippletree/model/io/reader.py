@@ -18,7 +18,7 @@ from whippletree.foundation.output_paths import checked_path
 from whippletree.model.io import values
 from whippletree.model.io.flexible_forms import FLEXIBLE, flexible_body
 from whippletree.model.io.forms import CURVES, RUN, SHAPES, START, arguments, declare, forms_of
-from whippletree.model.io.model_file import Model
+from whippletree.model.io.model_file import JointRange, Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
 from whippletree.model.io.scopes import Names, UnfitError
 from whippletree.model.io.values import FileContext, FileValue, Reader
@@ -47,6 +47,7 @@ SECTIONS = (
     "states",
     "forces",
     "events",
+    "ranges",
     "start",
     "run",
 )
@@ -59,6 +60,7 @@ _KINDS = {
     "states": "state",
     "forces": "force",
     "events": "event",
+    "ranges": "range",
 }
 
 
@@ -153,7 +155,7 @@ class _Reading:
         self._calls("forces")
         self._calls("events")
         start, run = self._settings("start", START), self._settings("run", RUN)
-        return Model(self._mechanism, start, run, self._source.name, self._lines())
+        return Model(self._mechanism, start, run, self._source.name, self._lines(), ranges=self._ranges())
 
     # ------------------------------------------------------------------ the head of the file
 
@@ -243,6 +245,17 @@ class _Reading:
                 with self._element("states", name, node):
                     self._mechanism.state_rate(name, values.law(self._context, node.items["rate"], "rate"))
 
+    def _ranges(self) -> dict[str, JointRange]:
+        """Return how far, how fast and how hard joints may go, which nothing enforces."""
+        found = {}
+        joints = [use.name for use in self._mechanism.describe().joints]
+        for name, node in self._section("ranges"):
+            with self._element("ranges", name, node):
+                if name not in joints:
+                    raise ModelError(f"there is no joint {suggestion(name, joints)}")
+                found[name] = JointRange(**arguments(self._context, node, {}, _RANGE))
+        return found
+
     def _lines(self) -> dict[str, int]:
         """Return the lines of elements by name; of those with the same name, the one that is named first below."""
         found: dict[str, int] = {}
@@ -277,6 +290,7 @@ class _Reading:
             raise self._source.error(_culprit(node, message) or mark, f"{prefix}{message}") from error
 
 
+_RANGE: dict[str, Reader] = dict.fromkeys(("lower", "upper", "speed", "effort"), values.fixed_number)
 _PLACED: dict[str, Reader] = {"at": values.vector, "rotation": values.rotation}
 _LOOKS: dict[str, Reader] = {"color": values.word, "collides": values.flag}
 _LOOSE: dict[str, Reader] = {

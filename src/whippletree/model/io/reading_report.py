@@ -1,4 +1,4 @@
-"""What was not understood, changed or guessed when a file of another program was read."""
+"""What was not understood, changed or guessed when a file of another program was read, or left out of one written."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 __all__ = ["KINDS", "ReadingReport", "Remark"]
 
-KINDS = ("guessed", "changed", "kept aside", "not understood")
+KINDS = ("guessed", "changed", "kept aside", "not understood", "left out")
 """What a remark is about, the gravest first: data that the file does not have, data that became something else, data
-that the mechanism does not use but the model keeps, and what was left out."""
+that the mechanism does not use but the model keeps, what was not read, and what a file that is written has no place
+for."""
 
 
 @dataclass(frozen=True)

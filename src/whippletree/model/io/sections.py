@@ -35,7 +35,7 @@ from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.io.flexible_forms import archived, content_name
 from whippletree.model.io.forms import BUILT_IN, JOINTS
-from whippletree.model.io.model_file import Model
+from whippletree.model.io.model_file import JointRange, Model
 from whippletree.model.io.reader import FORMAT
 from whippletree.model.io.texts import Definitions, parameter_text, quoted_text, texts
 from whippletree.model.joint_frames import FRAMES
@@ -74,6 +74,7 @@ class Sections:
         """Return the whole file."""
         d = self._d
         owned = {name for use in d.forces for name in use.own_states}  # their elements bring them along
+        joints = {use.name for use in d.joints}
         inside = {body.name for body in d.bodies if body.kind is not None}  # elastic forces come with their bodies
         sections: dict[str, Any] = {
             "whippletree": FORMAT,
@@ -89,6 +90,7 @@ class Sections:
             "states": {use.name: self._state(use) for use in d.states if use.name not in owned},
             "forces": {use.name: self._force(use) for use in d.forces if use.name not in inside},
             "events": {use.name: self._event(use) for use in d.events},
+            "ranges": {name: _given(bounds) for name, bounds in model.ranges.items() if name in joints},
             "start": _plain(model.start),
             "run": _plain(model.run),
         }
@@ -531,6 +533,11 @@ def _numbers_among(written: Sequence[str]) -> list[float | str]:
         except ValueError:
             found.append(text)
     return found
+
+
+def _given(bounds: JointRange) -> Section:
+    """Return what a range says."""
+    return {key: value for key, value in vars(bounds).items() if value is not None}
 
 
 def _plain(settings: Mapping[str, object]) -> dict[str, object]:

@@ -1,0 +1,85 @@
+"""Whatever is written as YAML, URDF, SDF or MJCF is read back with equal dynamics; what is not held is told before."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+import whippletree as wt
+from support.written_back import FORMATS, Written, written_back
+
+MODELS = Path(__file__).parent / "models"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ACCURACY = 1e-12
+CHOICES = {"speed": 10.0, "parts": 2, "closed": True, "steered": True}
+"""What examples ask for that can be made in several ways."""
+
+
+def files() -> list[Path]:
+    """The models that are written here, those aside that are not to be read."""
+    others = {"ring.sdf", "arm.urdf.xacro"}
+    found = [p for p in MODELS.iterdir() if p.suffix in (".urdf", ".sdf", ".xml", ".adm", ".osim", ".usda")]
+    return sorted(p for p in found if p.name not in others)
+
+
+def read(path: Path) -> wt.Model:
+    if path.suffix == ".usda" and importlib.util.find_spec("pxr") is None:
+        pytest.skip("usd-core is not installed")
+    if path.suffix == ".xml" and importlib.util.find_spec("mujoco") is None:
+        pytest.skip("MuJoCo is not installed")
+    return wt.read(path)
+
+
+def formats() -> dict[str, str]:
+    """The formats that can be read back here."""
+    there = importlib.util.find_spec("mujoco") is not None
+    return {name: suffix for name, suffix in FORMATS.items() if there or name != "MJCF"}
+
+
+def check(found: list[Written]) -> None:
+    assert {one.format: one.mechanics for one in found if not one.lacking and not one.off < ACCURACY} == {}
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+def test_models_written_here(path: Path, tmp_path: Path) -> None:
+    found = written_back(read(path), tmp_path, formats(), dynamics=False)
+    check(found)
+    assert not found[0].lacking  # YAML holds all of it
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+def test_models_written_here_move_alike(path: Path, tmp_path: Path) -> None:
+    check(written_back(read(path), tmp_path, formats()))
+
+
+def examples() -> dict[str, Path]:
+    return {p.stem: p for p in sorted(EXAMPLES.glob("*.py")) if "\ndef describe(" in p.read_text(encoding="utf-8")}
+
+
+def example(name: str) -> wt.Mechanism:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", examples()[name])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    needed = [
+        k for k, p in inspect.signature(module.describe).parameters.items() if p.default is inspect.Parameter.empty
+    ]
+    return module.describe(**{key: CHOICES[key] for key in needed})
+
+
+@pytest.mark.parametrize("name", examples())
+def test_examples(name: str, tmp_path: Path) -> None:
+    check(written_back(wt.Model(example(name)), tmp_path, formats(), dynamics=False))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", examples())
+def test_examples_move_alike(name: str, tmp_path: Path) -> None:
+    check(written_back(wt.Model(example(name)), tmp_path, formats()))
