@@ -1,7 +1,9 @@
 """What pages of the viewer cost: bytes, and processor time of their script until the first frame and for each frame.
 
 A headless Chromium draws a chain of 200 bodies and a humanoid of ten seconds. Times are of the page's own thread
-(CPU, not wall time); rasterising is done elsewhere, and is not in them. Run it as
+(CPU, not wall time); rasterising is done elsewhere, and is not in them. Then robots of the package example-robot-data
+are drawn with their meshes: bytes, seconds by the clock to write the page and from opening it to its first frame, the
+best of three. Run it as
 
     python benchmarks/viewer.py
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +23,21 @@ from whippletree.analysis.models import human_body
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.browser import Browser, find_chromium
+from support.pinocchio_models import robot_file
 
 BYTES, FIRST, EACH = 1_500_000, 0.5, 4.0
 """The bars: bytes of a humanoid's ten seconds, seconds of script to the first frame, milliseconds for each frame."""
+
+MESHES = 6_000_000, 3.0, 2.0
+"""The bars of a humanoid with meshes: bytes, seconds to write its page, and to the first frame."""
+
+ROBOTS = (
+    "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "talos_data/robots/talos_full_v2.urdf",
+    "icub_description/robots/icub.urdf",
+    "panda_description/urdf/panda.urdf",
+    "anymal_b_simple_description/robots/anymal.urdf",
+)
 
 FRAMES = 100
 
@@ -77,6 +92,21 @@ def measure(program: str, path: Path) -> tuple[float, float]:
     return min(firsts), min(each)
 
 
+def with_meshes(program: str, folder: Path, file: Path) -> tuple[str, int, int, float, float]:
+    """Return a robot's name, its bodies, bytes of its page, seconds to write it and to see it: the best of three."""
+    system = wt.read(file).build()
+    path, written, seen = folder / "robot.html", [], []
+    for _ in range(3):
+        began = time.perf_counter()
+        system.show(path=path)
+        written.append(time.perf_counter() - began)
+        with Browser(program) as browser:
+            began = time.perf_counter()
+            browser.open(f"{path.as_uri()}?frame=0")
+            seen.append(time.perf_counter() - began)
+    return system.description.name, system.n_bodies, path.stat().st_size, min(written), min(seen)
+
+
 def main() -> None:
     """Measure and print."""
     program = find_chromium()
@@ -91,7 +121,12 @@ def main() -> None:
             first, each = measure(program, path)
             name, size = system.description.name, path.stat().st_size
             print(f"{name:24} {system.n_bodies:7} {len(run):9} {size:10} {first:10.3f} {each:10.2f}")
-    print(f"bars: {BYTES} bytes for ten seconds of a humanoid, {FIRST} s, {EACH} ms")
+        print(f"bars: {BYTES} bytes for ten seconds of a humanoid, {FIRST} s, {EACH} ms")
+        print(f"{'with meshes':24} {'bodies':>7} {'bytes':>10} {'written [s]':>12} {'first [s]':>10}")
+        for robot in ROBOTS:
+            name, bodies, size, written, seen = with_meshes(program, Path(folder), robot_file(robot))
+            print(f"{name:24} {bodies:7} {size:10} {written:12.2f} {seen:10.2f}")
+    print(f"bars: {MESHES[0]} bytes, written in {MESHES[1]} s, first frame in {MESHES[2]} s")
 
 
 if __name__ == "__main__":

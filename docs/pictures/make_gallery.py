@@ -30,6 +30,10 @@ HEAD = """# Every example in a picture
 
 Made by `python docs/pictures/make_gallery.py`, which runs the examples and draws what they build.
 
+![Robots from files](pictures/robots.png)
+
+Above, robots from URDF files, drawn by their meshes (`python docs/pictures/make_pictures.py robots`).
+
 """
 
 

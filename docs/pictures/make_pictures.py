@@ -130,6 +130,34 @@ def bent_beam() -> tuple[SceneView, int]:
     return s.show(s.equilibrium().q, opened=False), 0
 
 
+def robots() -> tuple[SceneView, int]:
+    """Six robots of the package example-robot-data side by side, by their meshes."""
+    from support.pinocchio_models import robot_file
+
+    m = wt.Mechanism("robots")
+    for name, (path, stand, at) in ROBOTS.items():
+        model = wt.read(robot_file(path), base="fixed")
+        whole = model.mechanism.describe()
+        s = model.build()
+        bodies = {one.name: one for one in whole.bodies}
+        for place, pose in s.poses(s.q0).items():
+            if place in bodies and bodies[place].properties.shapes:
+                own = m.body(f"{name} {place}", bodies[place].properties)
+                pose[:3, 3] += (*at, stand)
+                m.fixed(f"{name} {place} stands", m.ground, own, pose=pose)
+    return m.build().show(opened=False), 0
+
+
+ROBOTS = {
+    "G1": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", 0.79, (0.0, -1.9)),
+    "ANYmal": ("anymal_b_simple_description/robots/anymal.urdf", 0.6, (0.1, -0.85)),
+    "Talos": ("talos_data/robots/talos_full_v2.urdf", 1.08, (-0.3, 0.35)),
+    "Panda": ("panda_description/urdf/panda.urdf", 0.0, (0.2, 1.1)),
+    "Tiago": ("tiago_description/robots/tiago.urdf", 0.0, (0.0, 2.4)),
+    "Solo": ("solo_description/robots/solo12.urdf", 0.33, (0.95, 0.25)),
+}
+"""Robots: the file, and how high and where the first link stands."""
+
 PICTURES: dict[str, Callable[[], tuple[SceneView, int]]] = {
     "four_bar": four_bar,
     "excavator": excavator,
@@ -145,6 +173,7 @@ PICTURES: dict[str, Callable[[], tuple[SceneView, int]]] = {
     "beside": beside,
     "tower": tower,
     "bent_beam": bent_beam,
+    "robots": robots,
 }
 DARK = {"squeezer", "governor"}
 

@@ -212,7 +212,7 @@ def of_system(s: wt.System, name: str, joint: str) -> list[Call]:
         (
             partial(s.show, opened=False),
             (q, "scene.html"),
-            {"parameters": None, "paths": [name], "title": "a", "mode": None},
+            {"parameters": None, "paths": [name], "title": "a", "mode": None, "follow": name, "collisions": True},
         ),
         (s.velocity, (q, v, name), options | {"frame": "ground", "out": None}),
         (s.acceleration, (q, v, tau, name), options | {"frame": "body", "out": None}),

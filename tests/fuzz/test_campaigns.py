@@ -22,6 +22,7 @@ from support.sampling import deep
         ("fuzz.api_calls", 0, 150),
         ("fuzz.model_files", 0, 60),
         ("fuzz.foreign_files", 0, 64),
+        ("fuzz.mesh_contents", 0, 70),
         *deep(
             [
                 ("fuzz.tampered_checkpoints", 15, 2000),
@@ -29,6 +30,7 @@ from support.sampling import deep
                 ("fuzz.api_calls", 150, 10_000),
                 ("fuzz.model_files", 60, 10_000),
                 ("fuzz.foreign_files", 64, 16_000),
+                ("fuzz.mesh_contents", 70, 16_000),
             ]
         ),
     ],

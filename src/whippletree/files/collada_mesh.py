@@ -14,7 +14,7 @@ import numpy as np
 from whippletree.elements.bodies.appearance import color_code
 from whippletree.errors import FileError
 from whippletree.files.file_limits import MOST_COPIES, MOST_MESH_LEVELS
-from whippletree.files.surfaces import Beside, Surface, fans, numbers_in, surface_of
+from whippletree.files.surfaces import Beside, Surface, fans, numbers_in, surface_of, whole
 from whippletree.files.xml_source import XmlElement, parse_xml
 from whippletree.foundation.arrays import Array, Indices
 
@@ -119,7 +119,7 @@ class _ColladaReading:
             if own is None:
                 continue
             stride = 1 + max(int(each.number("offset", 0.0)) for each in inputs)  # of which there is one at least
-            lists = [_whole(p.text, stride)[:, int(own.number("offset", 0.0))] for p in one.all("p")]
+            lists = [_rows(p.text, stride)[:, int(own.number("offset", 0.0))] for p in one.all("p")]
             triangles = _faces(one, lists)
             if len(triangles):
                 yield self._positions(own), triangles, one.get("material")
@@ -163,9 +163,9 @@ def _inner(element: XmlElement, *tags: str) -> XmlElement | None:
     return found
 
 
-def _whole(text: str, stride: int) -> Indices:
+def _rows(text: str, stride: int) -> Indices:
     """Return whole numbers, so many in each row."""
-    values = numbers_in(text).astype(np.intp)
+    values = whole(numbers_in(text))
     if not 0 < stride <= len(values) + 1 or len(values) % stride:
         raise ValueError("a list of faces is not complete")
     return values.reshape(-1, stride)
@@ -177,7 +177,7 @@ def _faces(element: XmlElement, lists: list[Indices]) -> Indices:
         return fans(np.concatenate([*lists, np.zeros(0, np.intp)]), np.array([len(one) for one in lists], np.intp))
     if element.tag == "polylist":
         counts = element.needed("vcount")
-        return fans(np.concatenate([*lists, np.zeros(0, np.intp)]), numbers_in(counts.text).astype(np.intp))
+        return fans(np.concatenate([*lists, np.zeros(0, np.intp)]), whole(numbers_in(counts.text)))
     if element.tag == "triangles":
         return np.concatenate([one[: len(one) // 3 * 3].reshape(-1, 3) for one in [*lists, np.zeros(0, np.intp)]])
     found = [np.zeros((0, 3), np.intp)]

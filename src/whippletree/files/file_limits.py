@@ -84,3 +84,6 @@ HULL_CORNERS = 24
 
 RIM_POINTS = 12
 """Points on each rim of a cylinder by which it touches a plane: between them it is 3.4 % of its radius farther out."""
+
+FARTHEST_POINT = 1e12
+"""Metres from its origin at which a mesh has no points."""

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from whippletree.files.surfaces import Beside, Surface
+from whippletree.files.file_limits import FARTHEST_POINT
+from whippletree.files.surfaces import Beside, Surface, numbers_in
 from whippletree.foundation.arrays import Array
 from whippletree.foundation.late_imports import imported
 
@@ -36,14 +37,15 @@ def read_surfaces(path: Path, largest: int) -> list[Surface]:
         raise ValueError(f"of meshes, {', '.join(MESH_SUFFIXES)} are read")
     own: dict[str, Callable[[bytes], list[Surface]]] = {".stl": _stl, ".msh": _msh}
     data = _contents(path, largest)
-    if suffix in own:
-        found = own[suffix](data)
-    else:
-        module, name = _ELSEWHERE[suffix]
-        reader: Callable[[bytes, Beside], list[Surface]] = imported(f"whippletree.files.{module}", name)
-        found = reader(data, lambda name: _contents(_beside(path, name), largest))
+    with np.errstate(all="ignore"):  # points that are nowhere are looked for below
+        if suffix in own:
+            found = own[suffix](data)
+        else:
+            module, name = _ELSEWHERE[suffix]
+            reader: Callable[[bytes, Beside], list[Surface]] = imported(f"whippletree.files.{module}", name)
+            found = reader(data, lambda name: _contents(_beside(path, name), largest))
     found = [one for one in found if len(one.triangles)]
-    if not found or not all(np.isfinite(one.points).all() for one in found):
+    if not found or not all((np.abs(one.points) < FARTHEST_POINT).all() for one in found):
         raise ValueError("it has no triangles, or such that are nowhere")
     return found
 
@@ -83,9 +85,11 @@ def _stl(data: bytes) -> list[Surface]:
         rows = np.frombuffer(data, dtype=_STL, count=count, offset=84)
         corners = np.asarray(rows["corners"], dtype=np.float64)
     else:
-        words = [line.split() for line in data.decode("ascii", "replace").lower().splitlines()]
-        plain = [[float(x) for x in line[1:4]] for line in words if line[:1] == ["vertex"] and len(line) == 4]
-        corners = np.array(plain[: len(plain) // 3 * 3], dtype=np.float64).reshape(-1, 3, 3)
+        lines = (line.strip() for line in data.lower().splitlines())
+        plain = numbers_in(b"\n".join(line[6:] for line in lines if line.startswith(b"vertex")))
+        if len(plain) % 9:
+            raise ValueError("it ends within a triangle")
+        corners = plain.reshape(-1, 3, 3)
     return [Surface(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))]
 
 

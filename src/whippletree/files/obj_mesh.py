@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from whippletree.elements.bodies.appearance import color_code
-from whippletree.files.surfaces import Beside, Surface, fans, numbers_in, surface_of
+from whippletree.files.surfaces import Beside, Surface, fans, numbers_in, surface_of, whole
 from whippletree.foundation.arrays import Array, Indices
 
 __all__ = ["obj_surfaces"]
@@ -38,8 +38,8 @@ def obj_surfaces(data: bytes, beside: Beside) -> list[Surface]:
             faces, known = groups.setdefault(rest.strip(), ([], []))
         elif word == b"mtllib":
             libraries.append(rest.strip())
-    whole, colors = _points(points), {} if beside is None else _colors(libraries, beside)
-    return [surface_of(whole, _triangles(*own), colors.get(name, "")) for name, own in groups.items() if own[0]]
+    places, colors = _points(points), {} if beside is None else _colors(libraries, beside)
+    return [surface_of(places, _triangles(*own), colors.get(name, "")) for name, own in groups.items() if own[0]]
 
 
 def _points(lines: list[bytes]) -> Array:
@@ -58,7 +58,7 @@ def _triangles(lines: list[bytes], known: list[int]) -> Indices:
     """Return triangles of faces; a negative number counts back from the last point before that face."""
     plain = _MORE.sub(b"", b"\n".join(lines))
     counts = np.array([len(line.split()) for line in plain.split(b"\n")], dtype=np.intp)
-    corners = numbers_in(plain).astype(np.intp)
+    corners = whole(numbers_in(plain))
     if len(corners) != counts.sum():
         raise ValueError("a face has a corner that is no number")
     before = np.repeat(np.array(known, dtype=np.intp), counts)

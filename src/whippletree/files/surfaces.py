@@ -10,7 +10,7 @@ import numpy as np
 
 from whippletree.foundation.arrays import Array, Indices
 
-__all__ = ["Beside", "Surface", "fans", "numbers_in", "surface_of"]
+__all__ = ["Beside", "Surface", "fans", "numbers_in", "surface_of", "whole"]
 
 Beside = Callable[[str], bytes]
 """Returns the contents of a file that a mesh names, in its folder or below; a `ValueError` if there is none."""
@@ -57,6 +57,17 @@ def fans(corners: Indices, counts: Indices) -> Indices:
     first = np.repeat(starts, pieces)
     step = np.arange(len(first)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     return np.asarray(corners[np.stack([first, first + step + 1, first + step + 2], axis=1)])
+
+
+def whole(values: Array) -> Indices:
+    """Return numbers that count something; those that are not whole, or too large, are a `ValueError`.
+
+    >>> whole(np.array([3.0, -1.0])).tolist()
+    [3, -1]
+    """
+    if not (np.abs(values) < 2.0**53).all():
+        raise ValueError("it counts by numbers that are none, or too large")
+    return np.asarray(values, dtype=np.intp)
 
 
 def numbers_in(text: str | bytes) -> Array:

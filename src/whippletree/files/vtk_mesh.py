@@ -10,7 +10,7 @@ import numpy as np
 
 from whippletree.errors import FileError
 from whippletree.files.file_limits import MOST_MESH_NUMBERS
-from whippletree.files.surfaces import Beside, Surface, fans, numbers_in, surface_of
+from whippletree.files.surfaces import Beside, Surface, fans, numbers_in, surface_of, whole
 from whippletree.files.xml_source import XmlElement, parse_xml
 from whippletree.foundation.arrays import Array, Indices
 
@@ -48,7 +48,7 @@ def _polygons(root: XmlElement, piece: XmlElement, tag: str) -> Indices:
     group = piece.child(tag)
     if group is None or not group.children:
         return np.zeros((0, 3), dtype=np.intp)
-    corners, ends = (_array(root, group, name).astype(np.intp) for name in ("connectivity", "offsets"))
+    corners, ends = (whole(_array(root, group, name)) for name in ("connectivity", "offsets"))
     return fans(corners, np.diff(ends, prepend=0))
 
 
@@ -56,7 +56,7 @@ def _strips(root: XmlElement, piece: XmlElement) -> Indices:
     group, found = piece.child("Strips"), [np.zeros((0, 3), dtype=np.intp)]
     if group is None or not group.children:
         return found[0]
-    corners, ends = (_array(root, group, name).astype(np.intp) for name in ("connectivity", "offsets"))
+    corners, ends = (whole(_array(root, group, name)) for name in ("connectivity", "offsets"))
     for strip in np.split(corners, ends[:-1]):
         k = np.arange(max(len(strip) - 2, 0))
         found.append(strip[np.stack([k + k % 2, k + 1 - k % 2, k + 2], axis=1)])

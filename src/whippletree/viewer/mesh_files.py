@@ -22,8 +22,8 @@ __all__ = ["MeshSource"]
 _LARGEST, _ALL = 64_000_000, 1_000_000_000
 """Bytes of a mesh file that is read for a picture, and of all of them."""
 
-_MOST = 120_000
-"""Triangles of all meshes of a picture, each counted once."""
+_MOST = 150_000
+"""Triangles of all meshes of a picture, counted as often as they are drawn."""
 
 _FEWEST = 100
 """Triangles of a surface below which none is taken away."""
@@ -43,12 +43,11 @@ class MeshSource:
         self._found: dict[str, tuple[Surface, ...]] = {}
         self._read = 0
         self.notes: list[str] = []
-        sizes: dict[str, float] = {}
+        uses: dict[str, list[float]] = {}
         for shape in shapes:
             if shape.kind == "mesh":
-                factor = max(abs(float(x)) for x in shape.size)  # there are three
-                sizes[shape.file] = max(sizes.get(shape.file, 0.0), factor)
-        self._add(sizes)
+                uses.setdefault(shape.file, []).append(max(abs(float(x)) for x in shape.size))  # there are three
+        self._add(uses)
 
     @property
     def drawn(self) -> bool:
@@ -58,14 +57,14 @@ class MeshSource:
     def surfaces(self, file: str) -> tuple[Surface, ...]:
         """Return the surfaces of a file, none if it cannot be drawn."""
         if file not in self._found:
-            self._add({file: 1.0})
+            self._add({file: [1.0]})
         return self._found[file]
 
-    def _add(self, sizes: dict[str, float]) -> None:
-        """Read files, each with the factor by which it is drawn larger."""
-        read = {file: self._of_file(file) for file in sizes}
-        both = [(one, sizes[file]) for file, own in read.items() for one in own]
-        reduced = iter(_reduced([one for one, _ in both], [factor for _, factor in both], self.notes))
+    def _add(self, uses: dict[str, list[float]]) -> None:
+        """Read files, each with the factors by which it is drawn larger."""
+        read = {file: self._of_file(file) for file in uses}
+        both = [(one, uses[file]) for file, own in read.items() for one in own]
+        reduced = iter(_reduced([one for one, _ in both], [factors for _, factors in both], self.notes))
         for file, own in read.items():
             self._found[file] = tuple(_with_creases(one) for _, one in zip(own, reduced, strict=False))
 
@@ -93,18 +92,20 @@ def _by_color(surfaces: list[Surface]) -> list[Surface]:
     return [one for one in found if len(one.triangles)]
 
 
-def _reduced(surfaces: list[Surface], factors: list[float], notes: list[str]) -> list[Surface]:
+def _reduced(surfaces: list[Surface], uses: list[list[float]], notes: list[str]) -> list[Surface]:
     """Return surfaces that have no more triangles than a picture takes, all together: large ones keep more."""
     counts = np.array([len(one.triangles) for one in surfaces], dtype=np.float64)
-    if counts.sum() <= _MOST:
+    times = np.array([len(factors) for factors in uses], dtype=np.float64)
+    if counts @ times <= _MOST:
         return surfaces
-    spans = [factor * np.linalg.norm(np.ptp(one.points, axis=0)) for one, factor in zip(surfaces, factors, strict=True)]
-    wanted = np.minimum(counts, np.maximum(_FEWEST, _shares(counts, np.array(spans))))
+    sizes = [max(factors, default=1.0) for factors in uses]
+    spans = [size * np.linalg.norm(np.ptp(one.points, axis=0)) for one, size in zip(surfaces, sizes, strict=True)]
+    wanted = np.minimum(counts, np.maximum(_FEWEST, _shares(counts, times, np.array(spans))))
     try:
         from fast_simplification import simplify
     except ImportError:
         notes.append(
-            f"the meshes have {int(counts.sum())} triangles, of which every so many-th is drawn: "
+            f"the meshes have {int(counts @ times)} triangles, of which every so many-th is drawn: "
             'pip install "whippletree[meshes]" simplifies them'
         )
         return [
@@ -121,15 +122,16 @@ def _simplified(surface: Surface, goal: int, simplify: Callable[..., tuple[Array
     """Return a surface of so many triangles, whose edges are collapsed where that changes its form the least."""
     points, corners = surface.points.astype(np.float32), surface.triangles.astype(np.int32)
     fewer, triangles = simplify(points, corners, target_count=goal)
-    return Surface(fewer.astype(np.float64), triangles.astype(np.intp), surface.color)
+    made = Surface(fewer.astype(np.float64), triangles.astype(np.intp), surface.color)
+    return made if len(made.triangles) and np.isfinite(made.points).all() else surface
 
 
-def _shares(counts: Array, spans: Array) -> Array:
+def _shares(counts: Array, times: Array, spans: Array) -> Array:
     """Return how many triangles each surface may have: in the ratio of spans, of which some need less."""
     low, high = 0.0, float(counts.max(initial=1.0)) / max(float(spans.min(initial=np.inf)), 1e-12)
     for _ in range(100):
         middle = (low + high) / 2
-        over = np.minimum(counts, np.maximum(_FEWEST, middle * spans)).sum() > _MOST
+        over = times @ np.minimum(counts, np.maximum(_FEWEST, middle * spans)) > _MOST
         low, high = (low, middle) if over else (middle, high)
     return np.asarray(low * spans)
 
