@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import whippletree as wt
+from support.examined_files import PACKAGES, Source, sources
 from support.written_back import FORMATS, Written, written_back
 
 MODELS = Path(__file__).parent / "models"
@@ -83,3 +87,52 @@ def test_examples(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", examples())
 def test_examples_move_alike(name: str, tmp_path: Path) -> None:
     check(written_back(wt.Model(example(name)), tmp_path, formats()))
+
+
+AT_MOST = 30
+"""Files of each package that are written, evenly among all of them."""
+
+LARGE = 45
+"""Bodies of a model of which numbers are compared, and no accelerations: what these follow from."""
+
+WITHOUT_NAMES = re.compile(r' ?"[^"]*"')
+
+
+def chosen(package: str) -> list[Source]:
+    """The files of a package; of a folder that WHIPPLETREE_MODELS names all of them."""
+    found = [
+        one for one in sources() if one.package == package and one.format in ("URDF", "SDF", "MJCF", "Adams", "USD")
+    ]
+    return found if package not in PACKAGES else found[:: max(1, -(-len(found) // AT_MOST))]
+
+
+def given_folders() -> list[str]:
+    return [Path(one).name for one in os.environ.get("WHIPPLETREE_MODELS", "").split(os.pathsep) if one]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("package", [*PACKAGES, *given_folders()])
+def test_models_of_others(package: str, tmp_path: Path) -> None:
+    """Each is written and read back; MuJoCo and Pinocchio read the same files to 1e-9, where they are installed."""
+    files = chosen(package)
+    if not files:
+        pytest.skip(f"{package} is not installed, or has no such models")
+    table, off = Counter[str](), {}
+    for source in files:
+        try:
+            model = wt.read(source.path)
+            small = len(model.mechanism.describe().bodies) <= LARGE
+            if small:
+                model.build()
+        except (wt.WhippletreeError, wt.FileError):
+            table["not read or built"] += 1
+            continue
+        for one in written_back(model, tmp_path, formats(), states=2, dynamics=small, owners=small):
+            table[f"{one.format} {'refused' if one.lacking else 'written'}"] += 1
+            for what in {WITHOUT_NAMES.sub("", words) for words in one.lacking}:
+                table[f"{one.format} cannot hold {what}"] += 1
+            if not one.lacking and not (one.off < ACCURACY and all(x < 1e-9 for x in one.outside.values())):
+                off[source.label, one.format] = {**one.mechanics, **one.outside}
+    print(f"\n{package}: {len(files)} files")
+    print("\n".join(f"{count:6d} {what}" for what, count in sorted(table.items())))
+    assert off == {}

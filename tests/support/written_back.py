@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import whippletree as wt
+from support.file_owners import mujoco_differences, pinocchio_differences
 from whippletree.elements.joints import Free
 from whippletree.files.start_gaps import joint_motion
 from whippletree.files.writable_model import WritableJoint, WritableModel
@@ -27,13 +29,23 @@ class Written:
     off: float = np.nan
     lacking: tuple[str, ...] = ()
     mechanics: dict[str, float] = field(default_factory=dict)
+    outside: dict[str, float] = field(default_factory=dict)
 
 
 def written_back(
-    model: wt.Model, folder: Path, formats: dict[str, str] = FORMATS, *, states: int = 3, dynamics: bool = True
+    model: wt.Model,
+    folder: Path,
+    formats: dict[str, str] = FORMATS,
+    *,
+    states: int = 3,
+    dynamics: bool = True,
+    owners: bool = False,
 ) -> list[Written]:
-    """Write a model in each format that holds it, read it back and compare: dynamics, or what they follow from."""
-    found, one = [], None
+    """Write a model in each format that holds it, read it back and compare: dynamics, or what they follow from.
+
+    With `owners`, what MuJoCo and Pinocchio make of the same files is compared, too.
+    """
+    found, one = list[Written](), None
     for name, suffix in formats.items():
         path = folder / f"written{suffix}"
         try:
@@ -45,13 +57,14 @@ def written_back(
             found.append(Written(name, lacking=tuple(what.split("; "))))
             continue
         again = wt.read(path)
+        outside = beside_owners(path, again) if owners else {}
         path.unlink()
         if not dynamics:
             mechanics = apart(numbers_of(model), numbers_of(again))
         else:
             one = one or Seen(model)
             mechanics = difference(one, Seen(again, one), states)
-        found.append(Written(name, max(mechanics.values(), default=0.0), mechanics=mechanics))
+        found.append(Written(name, max(mechanics.values(), default=0.0), mechanics=mechanics, outside=outside))
     return found
 
 
@@ -68,6 +81,16 @@ def apart(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str,
             1.0, float(np.abs(other[key][np.isfinite(other[key])]).max(initial=0.0))
         )
     return {key: value for key, value in found.items() if value > 0.0}
+
+
+def beside_owners(path: Path, model: wt.Model) -> dict[str, float]:
+    """How far a file that was written is from what the library that owns its format makes of it, if it is here."""
+    owner = {".xml": ("mujoco", mujoco_differences), ".urdf": ("pinocchio", pinocchio_differences)}.get(path.suffix)
+    if owner is None or importlib.util.find_spec(owner[0]) is None:
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dict(owner[1](path, model))
 
 
 class Seen:
@@ -137,7 +160,8 @@ def difference(one: Seen, other: Seen, states: int = 3) -> dict[str, float]:
         q, v = state(one, rng)
         if number == 0:
             v = np.zeros_like(v)
-        tau = rng.normal(size=one.system.nv)
+        tau = np.zeros(one.system.nv)
+        tau[v1] = rng.normal(size=len(v1))  # a joint that only one of them has gets none
         qb, vb, tb = np.array(other.system.q0), np.zeros(other.system.nv), np.zeros(other.system.nv)
         qb[q2], vb[v2], tb[v2] = q[q1], v[v1], tau[v1]
         M, N = (one.matrix(q, controls), other.matrix(qb, controls))

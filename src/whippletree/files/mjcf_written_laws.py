@@ -58,7 +58,14 @@ def write_laws(whole: WritableModel, root: XmlTag) -> None:
     for law in whole.laws:
         constant, slope, rate = law.bias
         several = len(law.ratios) > 1
-        spring = several and not law.controlled and slope <= 0.0 and rate <= 0.0 and (slope or not constant)
+        spring = (
+            several
+            and not law.controlled
+            and law.forces is None
+            and slope <= 0.0
+            and rate <= 0.0
+            and (slope or not constant)
+        )
         length = constant / -slope if slope else 0.0
         if spring and length != _AT_START:
             given = {"stiffness": -slope, "damping": -rate, "springlength": length}
@@ -78,7 +85,11 @@ _AT_START = -1.0
 
 def _actuator(actuators: XmlTag, law: AffineLaw, target: Mapping[str, str]) -> None:
     affine = {"gaintype": "affine", "gainprm": numbers(law.gain), "biastype": "affine", "biasprm": numbers(law.bias)}
-    actuators.add("general", name=law.name, **target, **affine, ctrllimited="false")
+    for word, limits in (("ctrl", law.controls), ("force", law.forces)):
+        affine[f"{word}limited"] = "false" if limits is None else "true"
+        if limits is not None:
+            affine[f"{word}range"] = numbers(limits)
+    actuators.add("general", name=law.name, **target, **affine)
 
 
 def _tendon(root: XmlTag, name: str, ratios: Mapping[str, float], given: Mapping[str, str] | None = None) -> None:

@@ -25,19 +25,26 @@ from whippletree.model.description import ClosureUse, ForceUse, Parameter
 
 __all__ = ["AffineLaw", "PolynomialCoupling", "affine_laws", "polynomial_coupling"]
 
+Range = tuple[float, float] | None
+
 _DEGREE = 4
 """The highest power of a polynomial that a file holds."""
 
 
 @dataclass(frozen=True)
 class AffineLaw:
-    """A law on a weighted sum of coordinates; `controlled` if it has a control, which is zero at first."""
+    """A law on a weighted sum of coordinates; `controlled` if it has a control, which is zero at first.
+
+    `controls` and `forces` are the ranges in which control and force stay, if there are any.
+    """
 
     name: str
     ratios: Mapping[str, float]
     bias: tuple[float, float, float]
     gain: tuple[float, float, float]
     controlled: bool
+    controls: Range = None
+    forces: Range = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,8 @@ class _Effort:
     bias: Array
     gain: Array
     control: str
+    controls: Range = None
+    forces: Range = None
 
 
 def affine_laws(
@@ -95,20 +104,24 @@ def _effort(use: ForceUse, parameters: Sequence[Parameter]) -> _Effort | None:
     effort = ca.SX(force.act(ElementState((), q, v, none, ca.SX(0))).efforts)[0]
     seen = {hash(symbol) for symbol in ca.symvar(effort)}
     read = [one for one in parameters if hash(one.symbol) in seen]
-    controls = [one for one in read if one.value == 0.0]
-    control = controls[0] if len(controls) == 1 else None
+    free = [one for one in read if one.value == 0.0]
+    control = free[0] if len(free) == 1 else None
     kept = [one for one in read if one is not control]
     for one in kept:
         effort = ca.substitute(effort, one.symbol, ca.SX(one.value))
     u = ca.SX.sym("u") if control is None else control.symbol
-    value = ca.Function("effort", [ca.vertcat(q, v), u], [effort])
+    factor, inner, forces = _unlimited(effort)
+    controls = _range_of(u, inner)
+    low, high = controls or (0.0, 1.0)
+    value = ca.Function("force", [ca.vertcat(q, v), u], [inner])
 
     def at(x: Array, control: float) -> float:
-        return float(value(x, control))
+        return factor * float(value(x, control))
 
-    bias = _affine(lambda x: at(x, 0.0), 2 * n)
-    gain = _affine(lambda x: at(x, 1.0) - at(x, 0.0), 2 * n)
-    for x, given in _samples(2 * n):
+    gain = _affine(lambda x: (at(x, high) - at(x, low)) / (high - low), 2 * n)
+    bias = _affine(lambda x: at(x, low) - low * float(gain @ np.array([1.0, *x])), 2 * n)
+    for x, share in _samples(2 * n):
+        given = low + share * (high - low)
         expected = (bias + given * gain) @ np.array([1.0, *x])
         scale = float((np.abs(bias) + np.abs(given * gain)) @ np.abs([1.0, *x]))
         if not abs(at(x, given) - expected) <= _ENOUGH * ROUNDING * max(scale, 1e-300):
@@ -118,7 +131,50 @@ def _effort(use: ForceUse, parameters: Sequence[Parameter]) -> _Effort | None:
     sums = np.array([[1.0 if name == joint else 0.0 for name in names] for joint in joints])  # one may be read twice
     onto = np.zeros((1 + 2 * len(joints), 1 + 2 * n))
     onto[0, 0], onto[1 : 1 + len(joints), 1 : 1 + n], onto[1 + len(joints) :, 1 + n :] = 1.0, sums, sums
-    return _Effort(use.name, names[0], joints, onto @ bias, onto @ gain, "" if control is None else control.name)
+    limits = None if forces is None else (factor * forces[0], factor * forces[1])
+    label = "" if control is None else control.name
+    return _Effort(use.name, names[0], joints, onto @ bias, onto @ gain, label, controls, limits)
+
+
+def _unlimited(effort: ca.SX) -> tuple[float, ca.SX, Range]:
+    """Return an effort as a number times a force, without the range in which the force stays, and that range."""
+    factor, force = 1.0, effort
+    while True:
+        limited = _limited(force)
+        if limited is not None:
+            return factor, *limited
+        if force.is_op(ca.OP_NEG):
+            factor, force = -factor, force.dep(0)
+        elif force.is_op(ca.OP_TWICE):
+            factor, force = 2.0 * factor, force.dep(0)
+        elif force.is_op(ca.OP_MUL) and force.dep(0).is_constant():
+            factor, force = factor * float(force.dep(0)), force.dep(1)
+        elif force.is_op(ca.OP_MUL) and force.dep(1).is_constant():
+            factor, force = factor * float(force.dep(1)), force.dep(0)
+        else:
+            return 1.0, effort, None
+
+
+def _limited(value: ca.SX) -> tuple[ca.SX, Range] | None:
+    """Return what is kept within a range, and the range, if a value is that."""
+    if not value.is_op(ca.OP_FMIN) or not value.dep(1).is_constant():
+        return None
+    inner = value.dep(0)
+    if not inner.is_op(ca.OP_FMAX) or not inner.dep(1).is_constant():
+        return None
+    return inner.dep(0), (float(inner.dep(1)), float(value.dep(1)))
+
+
+def _range_of(control: ca.SX, force: ca.SX) -> Range:
+    """Return the range in which a control is kept wherever it stands in a force."""
+    waiting = [force]
+    while waiting:
+        one = waiting.pop()
+        limited = _limited(one)
+        if limited is not None and hash(limited[0]) == hash(control):
+            return limited[1]
+        waiting += [one.dep(k) for k in range(one.n_dep())]
+    return None
 
 
 _ENOUGH = 100
@@ -132,7 +188,7 @@ def _affine(value: Callable[[Array], float], n: int) -> Array:
 
 def _samples(n: int) -> list[tuple[Array, float]]:
     rng = np.random.default_rng(0)
-    return [(rng.normal(size=n), float(rng.normal())) for _ in range(3)]
+    return [(rng.normal(size=n), float(rng.uniform())) for _ in range(3)]
 
 
 def _law(name: str, efforts: list[_Effort]) -> AffineLaw | None:
@@ -143,6 +199,8 @@ def _law(name: str, efforts: list[_Effort]) -> AffineLaw | None:
     if tuple(one.acting for one in efforts) != joints:
         return None
     bias, gain = (np.array([getattr(one, key) for one in efforts]) for key in ("bias", "gain"))
+    for matrix in (bias, gain):
+        matrix[np.abs(matrix) < ROUNDING * np.abs(matrix).max()] = 0.0
     blocks = [matrix[:, 1 + n * k : 1 + n * (k + 1)] for matrix in (bias, gain) for k in range(2)]
     largest = max((*blocks, bias[:, :1], gain[:, :1]), key=lambda block: float(np.abs(block).max()))
     row = int(np.abs(largest).max(axis=1).argmax())
@@ -159,7 +217,15 @@ def _law(name: str, efforts: list[_Effort]) -> AffineLaw | None:
         expected = np.outer(ratios, np.array([constant, *(slope * ratios), *(rate * ratios)]))
         if not np.allclose(matrix, expected, rtol=_ENOUGH * ROUNDING, atol=_ENOUGH * ROUNDING * np.abs(matrix).max()):
             return None
-    return AffineLaw(name, dict(zip(joints, ratios.tolist(), strict=True)), *found, bool(efforts[0].control))
+    kept = dict(zip(joints, ratios.tolist(), strict=True))
+    forces = [None if e.forces is None else np.sort(np.array(e.forces) / kept[e.acting]) for e in efforts]
+    if len({one.controls for one in efforts}) > 1 or len({one is None for one in forces}) > 1:
+        return None
+    limits = forces[row]
+    if limits is not None and not np.allclose(np.array(forces), limits, rtol=_ENOUGH * ROUNDING, atol=0.0):
+        return None
+    ends = None if limits is None else (float(limits[0]), float(limits[1]))
+    return AffineLaw(name, kept, *found, bool(efforts[0].control), efforts[row].controls, ends)
 
 
 def polynomial_coupling(use: ClosureUse) -> PolynomialCoupling | None:
