@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
-from whippletree.errors import StateError, TopologyError
-from whippletree.model.description import GROUND, Description
-from whippletree.model.names import listed, quoted
+from whippletree.elements.bodies import MassProperties
+from whippletree.elements.joints import Fixed
+from whippletree.errors import StateError
+from whippletree.model.description import GROUND, Body, Description, JointUse
+from whippletree.model.names import listed
+from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown
 from whippletree.topology import Plan, make_plan
 
-__all__ = ["plan_of"]
+__all__ = ["plan_of", "with_welds"]
 
 
 def plan_of(description: Description, cut: object = None) -> Plan:
@@ -32,26 +36,44 @@ def plan_of(description: Description, cut: object = None) -> Plan:
         )
         for use in description.closures
     ]
-    cuts = [] if cut is None else listed(cut)
-    if cuts is None:
-        raise StateError(f"cut= must list the joints to be cut, not {shown(cut)}")
-    insisted = [joint if isinstance(joint, str) else str(getattr(joint, "name", shown(joint))) for joint in cuts]
+    insisted = [] if cut is None else _names(cut)
     keep = {use.name for use in description.joints if use.armature}
     bodies = [body.name for body in description.bodies]
-    plan = make_plan(bodies, edges, closures=closures, cut=insisted, keep=keep, own=own)
-    _refuse_armature(description, plan)
-    return plan
+    return make_plan(bodies, edges, closures=closures, cut=insisted, keep=keep, own=own)
 
 
-def _refuse_armature(description: Description, plan: Plan) -> None:
-    """Refuse armature of joints that are cut: their rates are none of the tree's."""
-    for cut in plan.cuts:
-        use = description.joints[cut.joint]
-        if use.armature:
-            raise TopologyError(
-                f"joint {quoted(use.name)} has armature and closes a loop; in every loop some joint must have none, at "
-                "which it can be cut: take the armature of one joint away, or that joint out of cut="
-            )
+def with_welds(description: Description, cut: object = None) -> tuple[Description, object]:
+    """Return a mechanism whose plan cuts no joint with armature, and the joints to cut in it.
+
+    The rates of a joint that is cut are none of the tree's, so its armature has no place there. Such a joint gets a
+    body without mass behind it, "arm behind elbow", which a weld, "elbow to arm", holds to the real one; and the weld
+    is cut. Without such joints the mechanism is returned as it is.
+    """
+    if not any(use.armature for use in description.joints):
+        return description, cut
+    plan = plan_of(description, cut)
+    opened = {one.joint for one in plan.cuts if description.joints[one.joint].armature}
+    if not opened:
+        return description, cut
+    bodies, joints, renamed = [*description.bodies], [*description.joints], dict[str, str]()
+    for k in sorted(opened):
+        use = joints[k]
+        body = use.child.replace(".", " ")  # a moving frame has a point in its name
+        behind, weld = f"{body} behind {use.name}", f"{use.name} to {body}"
+        bodies.append(Body(behind, MassProperties()))
+        joints[k] = replace(use, child=behind)
+        joints.append(JointUse(weld, Fixed(), behind, use.child, Placement(), Placement(), False))
+        renamed[use.name] = weld
+    insisted = None if cut is None else [renamed.get(name, name) for name in _names(cut)]
+    return replace(description, bodies=tuple(bodies), joints=tuple(joints)), insisted
+
+
+def _names(cut: object) -> list[str]:
+    """Return the names of the joints that must be cut."""
+    cuts = listed(cut)
+    if cuts is None:
+        raise StateError(f"cut= must list the joints to be cut, not {shown(cut)}")
+    return [joint if isinstance(joint, str) else str(getattr(joint, "name", shown(joint))) for joint in cuts]
 
 
 class JointEdge(NamedTuple):

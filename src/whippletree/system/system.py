@@ -27,7 +27,7 @@ from whippletree.system.fast_path import arguments_of, fast_path
 from whippletree.system.kinematic_calls import KinematicCalls
 from whippletree.system.loop_calls import LoopCalls
 from whippletree.system.loop_plan import LoopPlan
-from whippletree.system.planning import plan_of
+from whippletree.system.planning import plan_of, with_welds
 from whippletree.system.reaction_calls import ReactionCalls
 from whippletree.system.state_space import StateSpace
 from whippletree.system.system_kernels import SystemKernels
@@ -101,6 +101,7 @@ class System:
         self.build_options = BuildOptions(
             fold=fold, guess=guess, hold=hold, cut=cut, dependent=dependent, accuracy=accuracy
         )
+        description, cut = with_welds(description, cut)
         self.description = description.folded() if truth(fold, "fold=") else description
         self.plan: Plan = plan_of(description, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv

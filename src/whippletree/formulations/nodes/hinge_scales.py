@@ -196,6 +196,8 @@ def _enough(
     if joint.fixed:
         return _smallest(H.T @ M @ H + np.diag(rates), least) > 1.0
     moved = np.flatnonzero(np.repeat([H[:3].any(), H[3:].any()], 3))
+    if not (scale[moved] > 0).all():  # armature alone, on a body without mass
+        return False
     anywhere = _smallest(M[np.ix_(moved, moved)], scale[moved])
     return anywhere * _smallest((H.T * scale) @ H, least) > 1.0
 
