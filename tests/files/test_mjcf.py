@@ -310,7 +310,11 @@ def test_a_missing_mesh_is_named_with_its_body(tmp_path: Path) -> None:
     with pytest.raises(wt.FileError, match=r'body "ship" follows from the mesh hull.stl, which is missing'):
         wt.read(path)
     path.write_text(f"<mujoco>{mesh}<worldbody>{inside.format(GIVEN)}</worldbody></mujoco>", encoding="utf-8")
-    assert wt.read(path).mechanism.describe().body("ship").properties.mass == pytest.approx(1.3)
+    model = wt.read(path)
+    assert model.mechanism.describe().body("ship").properties.mass == pytest.approx(1.3)
+    assert [str(one) for one in model.report if "hull.stl" in str(one)] == [
+        f"not understood: meshes that are not found (hull.stl) in {tmp_path.resolve()}: name their folder with search="
+    ]
 
 
 def test_a_mistake_is_told_with_its_line() -> None:

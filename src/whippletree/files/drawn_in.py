@@ -11,7 +11,7 @@ from whippletree.files.file_limits import LARGEST_FILE, MOST_INCLUDES
 from whippletree.files.package_folders import PackageFolders
 from whippletree.files.xml_source import XmlElement
 
-__all__ = ["Surroundings"]
+__all__ = ["Surroundings", "some_of"]
 
 
 class Surroundings:
@@ -50,9 +50,8 @@ class Surroundings:
         """
         place = next(self._places(uri, near), None)
         if place is None:
-            where = " or ".join(map(str, self.folders)) or "a text, which is in no folder"
             packages = "" if self.packages.split(uri) is None else f", nor as a package ({self.packages.words()})"
-            raise element.error(f"{uri!r} is not found in {where}{packages}: name its folder with search=")
+            raise element.error(f"{uri!r} is not found in {self._where}{packages}: name its folder with search=")
         if not self.allows(place):
             raise element.error(f"{uri!r} is outside of the model's folder: name its folder with search=")
         return place
@@ -64,6 +63,21 @@ class Surroundings:
         True
         """
         return next((place for place in self._places(uri) if self.allows(place) and place.is_file()), None)
+
+    def not_found(self, meshes: Sequence[str]) -> str:
+        """Return in words which meshes are not found, where they were looked for, and what helps.
+
+        >>> Surroundings("<text>", None, []).not_found(["a.stl"])
+        'meshes that are not found (a.stl) in a text, which is in no folder: name their folder with search='
+        """
+        packaged = any(self.packages.split(file) for file in meshes)
+        also = f", nor as packages: {self.packages.words()}" if packaged else ""
+        remedy = "name the folders of packages with packages=" if packaged else "name their folder with search="
+        return f"meshes that are not found ({some_of(meshes)}) in {self._where}{also}: {remedy}"
+
+    @property
+    def _where(self) -> str:
+        return " or ".join(map(str, self.folders)) or "a text, which is in no folder"
 
     def allows(self, place: Path) -> bool:
         """Tell whether a file is below one of the folders, or in a package that was found."""
@@ -101,6 +115,19 @@ class Surroundings:
                 line=element.line,
             ) from None
 
+
+def some_of(files: Sequence[str]) -> str:
+    """Return the names of files, of many the first ones.
+
+    >>> some_of(["a.stl"] * 12)
+    'a.stl, a.stl, a.stl, a.stl, a.stl and 7 more'
+    """
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return ", ".join(files[:_NAMED]) + more
+
+
+_NAMED = 5
+"""So many files are named where there may be many."""
 
 _GEOMETRY = "Geometry"
 """The folder beside a model in which OpenSim looks for meshes."""

@@ -156,7 +156,8 @@ def _strip(spec: MujocoObject, around: Surroundings, remarks: Remarks) -> None:
     for body in spec.bodies:
         for geom in [*body.geoms]:
             if geom.meshname in missing:
-                _drop(spec, body, geom, missing[geom.meshname], around, remarks)
+                _drop(spec, body, geom, missing[geom.meshname], around)
+    remarks.add("not understood", around.not_found([*missing.values()]))
     for mesh in [*spec.meshes]:
         if (mesh.name or Path(mesh.file).stem) in missing:
             spec.delete(mesh)
@@ -178,9 +179,7 @@ def _is_missing(mesh: MujocoObject, spec: MujocoObject, around: Surroundings) ->
     return not (folder / mesh.file).is_file()
 
 
-def _drop(
-    spec: MujocoObject, body: MujocoObject, geom: MujocoObject, file: str, around: Surroundings, remarks: Remarks
-) -> None:
+def _drop(spec: MujocoObject, body: MujocoObject, geom: MujocoObject, file: str, around: Surroundings) -> None:
     """Take out a geom whose mesh is missing, if its body's inertia does not follow from it."""
     moves = body.name != "world"
     if moves and not body.explicitinertial and (geom.mass != 0.0 and geom.density != 0.0):
@@ -189,5 +188,4 @@ def _drop(
             "put it there, or give the body an <inertial>",
             file=around.name,
         )
-    remarks.add("not understood", f"the mesh {file}, which is missing")
     spec.delete(geom)

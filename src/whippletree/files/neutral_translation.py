@@ -14,6 +14,7 @@ from whippletree.elements.joints import Fixed, Free
 from whippletree.errors import FileError, ModelError
 from whippletree.files.body_inertias import check_inertias
 from whippletree.files.contact_elements import ContactElements, add_ground
+from whippletree.files.drawn_in import some_of
 from whippletree.files.file_limits import MOST_CONTACTS, STOP_STIFFNESS
 from whippletree.files.legal_names import LegalNames
 from whippletree.files.mesh_data import MESH_SUFFIXES
@@ -264,27 +265,13 @@ def _found_meshes(model: NeutralModel) -> dict[str, Path]:
     places = {file: model.around.seek(file) for file in reversed(named)}
     missing = [file for file, place in places.items() if place is None]
     if missing:
-        where = " or ".join(map(str, model.around.folders)) or "a text, which is in no folder"
-        packaged = any(model.around.packages.split(file) for file in missing)
-        also = f", nor as packages: {model.around.packages.words()}" if packaged else ""
-        remedy = "name the folders of packages with packages=" if packaged else "name their folder with search="
-        text = f"meshes that are not found ({_some(missing)}) in {where}{also}: {remedy}"
-        model.remarks.add("not understood", text, named[missing[0]])
+        model.remarks.add("not understood", model.around.not_found(missing), named[missing[0]])
     found = {file: place for file, place in places.items() if place is not None}
     others = [file for file, place in found.items() if place.suffix.lower() not in MESH_SUFFIXES]
     if others:
-        text = f"meshes that are not drawn ({_some(others)}): {', '.join(MESH_SUFFIXES)} are"
+        text = f"meshes that are not drawn ({some_of(others)}): {', '.join(MESH_SUFFIXES)} are"
         model.remarks.add("not understood", text, named[others[0]])
     return {file: place for file, place in found.items() if file not in others}
-
-
-def _some(files: list[str]) -> str:
-    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return ", ".join(files[:_NAMED]) + more
-
-
-_NAMED = 5
-"""So many files are named where there may be many."""
 
 
 def _drawn(shapes: Iterable[Shape], meshes: Mapping[str, Path]) -> Iterator[Shape]:

@@ -48,8 +48,10 @@ def split_at_creases(points: Array, triangles: Indices) -> tuple[Indices, Indice
     return found, label.astype(np.intp).reshape(-1, 3)
 
 
-def welded(points: Array, triangles: Indices) -> tuple[Array, Indices]:
+def welded(points: Array, triangles: Indices, grid: int = _GRID) -> tuple[Array, Indices]:
     """Return a surface whose points are there once each, without triangles that are lines.
+
+    Of the points in a cell of a grid, so many cells on the whole, the first one is taken.
 
     >>> points, triangles = welded(np.eye(3)[[0, 1, 2, 0]], np.array([[0, 1, 2], [3, 1, 2], [0, 3, 1]]))
     >>> points.shape, triangles.shape
@@ -57,7 +59,7 @@ def welded(points: Array, triangles: Indices) -> tuple[Array, Indices]:
     """
     low = points.min(axis=0, initial=np.inf)
     size = max(float(np.ptp(points, axis=0).max(initial=0.0)), 1e-300) if len(points) else 1.0
-    cell = np.round((points - low) / size * _GRID).astype(np.int64)
+    cell = np.round((points - low) / size * grid).astype(np.int64)
     _, chosen, which = np.unique(
         (cell[:, 0] << 42) | (cell[:, 1] << 21) | cell[:, 2], return_index=True, return_inverse=True
     )

@@ -105,17 +105,28 @@ def _reduced(surfaces: list[Surface], uses: list[list[float]], notes: list[str])
         from fast_simplification import simplify
     except ImportError:
         notes.append(
-            f"the meshes have {int(counts @ times)} triangles, of which every so many-th is drawn: "
-            'pip install "whippletree[meshes]" simplifies them'
+            f"the meshes have {int(counts @ times)} triangles, too many for a picture, and are drawn on a coarse grid: "
+            'pip install "whippletree[meshes]" draws them well'
         )
-        return [
-            one._replace(triangles=one.triangles[:: -int(-len(one.triangles) // max(goal, 1.0))])
-            for one, goal in zip(surfaces, wanted.tolist(), strict=True)
-        ]
+        return [_on_a_grid(one, int(goal)) for one, goal in zip(surfaces, wanted.tolist(), strict=True)]
     return [
         _simplified(one, int(goal), simplify) if goal < len(one.triangles) else one
         for one, goal in zip(surfaces, wanted.tolist(), strict=True)
     ]
+
+
+def _on_a_grid(surface: Surface, goal: int) -> Surface:
+    """Return a surface of no more triangles than so many: of the points in a cell of a grid, one is taken."""
+    made, cells = surface, _CELLS
+    while len(made.triangles) > max(goal, _FEWEST) and cells > 1:
+        points, corners = welded(surface.points, surface.triangles, int(cells))
+        _, first = np.unique(np.sort(corners, axis=1), axis=0, return_index=True)
+        made, cells = Surface(points, corners[first], surface.color), cells / _COARSER
+    return made if len(made.triangles) else surface
+
+
+_CELLS, _COARSER = 512.0, 1.25
+"""Cells of the finest grid along a surface, and how much coarser the next one is."""
 
 
 def _simplified(surface: Surface, goal: int, simplify: Callable[..., tuple[Array, Indices]]) -> Surface:

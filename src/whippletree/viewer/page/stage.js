@@ -76,7 +76,9 @@ export class Stage {
     const seeThrough = { transparent: true, depthWrite: false };
     this.materials ??= new Map();
     if (!this.materials.has(opacity)) {
-      const own = opacity < 1 ? { ...seeThrough, opacity } : {};
+      // in front of a surface at the same place, as what collides often is
+      const before = { polygonOffset: true, polygonOffsetFactor: -2, polygonOffsetUnits: -2 };
+      const own = opacity < 1 ? { ...seeThrough, ...before, opacity } : {};
       this.materials.set(opacity, new MeshStandardMaterial({ ...look, ...own, vertexColors: true }));
     }
     const ghost = k === 0 ? undefined : new MeshStandardMaterial({ ...look, ...seeThrough, color: ghostColor(k), opacity: 0.38 });
