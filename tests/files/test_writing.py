@@ -9,7 +9,7 @@ import pytest
 
 import whippletree as wt
 from whippletree.cli import main
-from whippletree.model.io.model_file import JointRange
+from whippletree.model.io.model_file import JointRange, Motor
 
 MODELS = Path(__file__).parent / "models"
 
@@ -131,6 +131,40 @@ def test_two_gears_on_one_joint_find_a_joint_each_that_follows(tmp_path: Path) -
         assert text.count("<mimic") == 3
         one, other = (s.consistent_velocities(s.q0, {"A": 1.0}) for s in (m.build(), wt.read(text).build()))
         assert other == pytest.approx(one, rel=1e-12)
+
+
+def test_actuators_and_motors_come_back(tmp_path: Path) -> None:
+    """Servos with ranges, on a joint and on a sum of coordinates, a spring of such a sum, and motors."""
+    pytest.importorskip("mujoco")
+    (tmp_path / "arm.xml").write_text(
+        """<mujoco><worldbody><body name="a"><joint name="A" axis="0 1 0" armature="0.1" range="-90 90"/>
+<geom size=".1" pos="0 0 .3"/><body name="b" pos="0 0 .5"><joint name="B" axis="1 0 0" frictionloss="0.2" ref="20"/>
+<geom size=".1" pos="0 .1 .3"/></body></body></worldbody>
+<tendon><fixed name="sum"><joint joint="A" coef="0.5"/><joint joint="B" coef="-2"/></fixed>
+<fixed name="band" stiffness="3" damping="0.2" springlength="0.1"><joint joint="A" coef="0.7"/>
+<joint joint="B" coef="-2"/></fixed></tendon>
+<actuator><position name="servo" joint="A" kp="3" ctrlrange="-1 1" forcerange="-2 2"/>
+<position name="geared" joint="B" kp="3" gear="-2" ctrlrange="-1 1"/>
+<position name="both" tendon="sum" kp="3" gear="-1.5" kv="0.2" ctrlrange="-1 2" forcerange="-1 2"/>
+<motor name="motor" joint="A" gear="50" ctrlrange="-1 1" forcerange="-0.5 0.5"/><motor name="pull" tendon="sum"/>
+</actuator></mujoco>""",
+        encoding="utf-8",
+    )
+    model = wt.read(tmp_path / "arm.xml")
+    assert model.motors["motor"] == Motor({"A": 50.0}, -0.5, 0.5)
+    assert model.motors["pull"] == Motor({"A": 0.5, "B": -2.0})
+    for ending in ("yaml", "xml"):
+        wt.write(model, tmp_path / f"again.{ending}")
+        again = wt.read(tmp_path / f"again.{ending}")
+        assert again.motors == model.motors
+        assert again.ranges == model.ranges
+        one, other = model.build(), again.build()
+        assert other.q0 == pytest.approx(one.q0, rel=1e-14)
+        rng = np.random.default_rng(3)
+        for controls in (0.5, 3.0, -3.0):
+            q, v, given = rng.normal(size=2), rng.normal(size=2), dict.fromkeys(("servo", "geared", "both"), controls)
+            wanted = one.forward_dynamics(q, v, parameters=given)
+            assert other.forward_dynamics(q, v, parameters=given) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_ranges_of_all_kinds_come_back(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from whippletree.files.mjcf_equalities import tendon_ratios
 from whippletree.files.mjcf_options import any_nonzero, count_of_actuators, is_off, is_switched_off, word
 from whippletree.files.neutral_model import NeutralModel
+from whippletree.model.io.model_file import Motor
 from whippletree.spatial.scalars import Scalar
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ def _actuator(mj: mujoco.MjModel, k: int, model: NeutralModel, joints: Sequence[
     if not np.any(bias) and not np.any(gain[1:]):
         where = " and ".join(f'{gain[0] * ratio:g} on "{joint}"' for (joint, _), ratio in ratios.items())
         model.remarks.add("kept aside", f'motor "{name}", whose unit control is an effort of {where}')
+        efforts = {joint: gain[0] * ratio for (joint, _), ratio in ratios.items()}
+        model.motors[name] = Motor(efforts, *_motor_range(gain[0], *_ranges(mj, k)))
         return
     model.later.append(_Law(name, ratios, gain, bias, *_ranges(mj, k)))
     model.remarks.add("changed", f'the control of actuator "{name}" is a parameter of that name, zero at first')
@@ -121,6 +124,13 @@ def _ranges(mj: mujoco.MjModel, k: int) -> tuple[Range, Range]:
     control = mj.actuator_ctrlrange[k] if mj.actuator_ctrllimited[k] and not is_off(mj, "clampctrl") else None
     force = mj.actuator_forcerange[k] if mj.actuator_forcelimited[k] else None
     return tuple(None if one is None else (float(one[0]), float(one[1])) for one in (control, force))  # type: ignore[return-value]
+
+
+def _motor_range(gain: float, controls: Range, forces: Range) -> tuple[float | None, float | None]:
+    """Return the controls that a motor's range of control and that of its force allow."""
+    by_force = None if forces is None or not gain else sorted((forces[0] / gain, forces[1] / gain))
+    ranges = [one for one in (controls, by_force) if one is not None]
+    return max((low for low, _ in ranges), default=None), min((high for _, high in ranges), default=None)
 
 
 def _within(value: Scalar, bounds: Range) -> Scalar:

@@ -53,7 +53,7 @@ def _reference(whole: WritableModel, joint: str) -> float:
 
 
 def write_laws(whole: WritableModel, root: XmlTag) -> None:
-    """Write laws: springs and dampers of tendons as such, all others as actuators."""
+    """Write laws: springs and dampers of tendons as such, all others as actuators, and motors."""
     actuators = XmlTag("actuator")
     for law in whole.laws:
         constant, slope, rate = law.bias
@@ -75,6 +75,15 @@ def write_laws(whole: WritableModel, root: XmlTag) -> None:
             _tendon(root, law.name, law.ratios)
         target = {"tendon": law.name} if several else {"joint": min(law.ratios)}  # its only joint
         _actuator(actuators, law, target)
+    for name, motor in whole.motors.items():
+        several = len(motor.efforts) > 1
+        if several:
+            _tendon(root, name, motor.efforts)
+        target = {"tendon": name} if several else {"joint": min(motor.efforts)}  # its only joint
+        gear = 1.0 if several else sum(motor.efforts.values())
+        limited = motor.lower is not None and motor.upper is not None
+        ends = {"ctrlrange": numbers([motor.lower, motor.upper])} if limited else {}  # type: ignore[list-item]
+        actuators.add("motor", name=name, **target, gear=numbers([gear]), ctrllimited=str(limited).lower(), **ends)
     if actuators.has_children:
         root.append(actuators)
 

@@ -19,7 +19,7 @@ from whippletree.files.drawn_in import Surroundings
 from whippletree.files.file_limits import MOST_LINKS
 from whippletree.files.neutral_collisions import NeutralCollisions
 from whippletree.files.xml_source import XmlElement
-from whippletree.model.io.model_file import JointRange
+from whippletree.model.io.model_file import JointRange, Motor
 from whippletree.model.io.reading_report import ReadingReport, Remark
 from whippletree.spatial.placement import Placement
 
@@ -179,6 +179,7 @@ class NeutralModel:
     run: dict[str, Any] = field(default_factory=dict)
     poses: dict[str, Placement] = field(default_factory=dict)
     floating: bool = False
+    motors: dict[str, Motor] = field(default_factory=dict)
     later: list[Callable[[NeutralTranslation], None]] = field(default_factory=list)
     around: Surroundings | None = None
     remarks: Remarks = field(default_factory=Remarks)

@@ -21,7 +21,7 @@ from whippletree.files.mesh_data import MESH_SUFFIXES
 from whippletree.files.neutral_model import WORLD, LinkGraph, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import quaternion_of
 from whippletree.files.start_gaps import guess_closing, report_gaps
-from whippletree.model.io.model_file import Model
+from whippletree.model.io.model_file import Model, Motor
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.placement import Placement
 
@@ -129,8 +129,12 @@ class NeutralTranslation:
             m.remarks.report(),
             {self._joints[joint.name]: joint.range for joint in m.joints.values() if joint.range is not None},
             {self._places[link.name]: tuple(link.shapes) for link in m.links.values() if link.shapes},
+            {name: self._motor(motor) for name, motor in m.motors.items()},
             rounded=True,
         )
+
+    def _motor(self, motor: Motor) -> Motor:
+        return replace(motor, efforts={self._joints[joint]: effort for joint, effort in motor.efforts.items()})
 
     # ------------------------------------------------------------------ for calls that come last
 

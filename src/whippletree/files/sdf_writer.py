@@ -35,6 +35,8 @@ Follower = tuple[LinearCoupling, str, float, float]
 def to_sdf(whole: WritableModel) -> str:
     """Return a mechanism as SDF."""
     whole.without("armature", "laws", "polynomials")
+    for motor in whole.motors:
+        whole.leaves_out(f"motor {quoted(motor)}")
     followers = whole.followers()
     root = XmlTag("sdf", version="1.11")
     world = root.add("world", name=whole.description.name)

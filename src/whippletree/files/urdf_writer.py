@@ -38,6 +38,8 @@ def to_urdf(whole: WritableModel) -> str:
     if tuple(whole.description.gravity) != (0.0, 0.0, -9.81):
         whole.lacks("gravity other than 9.81 m/s^2 along -z")
     whole.without("armature", "springs", "laws", "polynomials", "weights", "acting on closing joints")
+    for motor in whole.motors:
+        whole.leaves_out(f"motor {quoted(motor)}")
     followers = whole.followers()
     return "".join(('<?xml version="1.0"?>\n', _Robot(whole, followers).tag.text(), "\n"))
 

@@ -22,7 +22,7 @@ from whippletree.files.poses import from_turns
 from whippletree.files.start_gaps import joint_motion
 from whippletree.files.writable_laws import AffineLaw, PolynomialCoupling, affine_laws, polynomial_coupling
 from whippletree.model.description import GROUND, Body, Description, ForceUse, Frame, JointUse
-from whippletree.model.io.model_file import JointRange, Model
+from whippletree.model.io.model_file import JointRange, Model, Motor
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
@@ -86,6 +86,7 @@ class WritableModel:
     polynomials: list[PolynomialCoupling] = field(default_factory=list)
     laws: list[AffineLaw] = field(default_factory=list)
     weights: dict[str, float] = field(default_factory=dict)
+    motors: dict[str, Motor] = field(default_factory=dict)
     lacking: list[str] = field(default_factory=list)
     remarks: Remarks = field(default_factory=Remarks)
     _named: Mapping[str, tuple[Shape, ...]] = field(default_factory=dict)
@@ -103,6 +104,7 @@ class WritableModel:
         found._load(described)
         for entry in found.joints():
             entry.range = whole.ranges.get(entry.use.name)
+        found.motors = {name: one for name, one in whole.motors.items() if all(map(found.has_one_freedom, one.efforts))}
         found._start(whole.start)
         return found
 

@@ -19,7 +19,7 @@ from whippletree.model.mechanism import Mechanism
 if TYPE_CHECKING:
     from whippletree.system import System
 
-__all__ = ["JointRange", "Model"]
+__all__ = ["JointRange", "Model", "Motor"]
 
 _OF_BUILD = ("guess", "hold", "cut", "dependent", "accuracy")
 """What a start says to `Mechanism.build`."""
@@ -39,6 +39,19 @@ class JointRange:
     effort: float | None = None
 
 
+@dataclass(frozen=True)
+class Motor:
+    """What a file says about a motor: the effort on each joint of a unit of control, and the range of the control.
+
+    >>> Motor({"knee": 100.0}, -1.0, 1.0).efforts["knee"]
+    100.0
+    """
+
+    efforts: Mapping[str, float]
+    lower: float | None = None
+    upper: float | None = None
+
+
 @user_facing
 @dataclass(frozen=True)
 class Model:
@@ -50,8 +63,8 @@ class Model:
     `run` may hold what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
 
     A file of another program also has a `report` of what was not understood, changed or guessed, `ranges` of joints,
-    which nothing enforces unless that was asked for, and `shapes` of bodies for pictures, with meshes as the file names
-    them.
+    which nothing enforces unless that was asked for, `motors`, whose efforts are given in calls, and `shapes` of bodies
+    for pictures, with meshes as the file names them.
 
     >>> import whippletree as wt
     >>> model = wt.read('''
@@ -73,6 +86,7 @@ class Model:
     report: ReadingReport = field(default_factory=ReadingReport, compare=False)
     ranges: Mapping[str, JointRange] = field(default_factory=dict, repr=False)
     shapes: Mapping[str, tuple[Shape, ...]] = field(default_factory=dict, repr=False)
+    motors: Mapping[str, Motor] = field(default_factory=dict, repr=False)
     rounded: bool = False
     """Whether its numbers are those of another program's file, which may be rounded to few digits."""
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)

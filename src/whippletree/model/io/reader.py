@@ -18,7 +18,7 @@ from whippletree.foundation.output_paths import checked_path
 from whippletree.model.io import values
 from whippletree.model.io.flexible_forms import FLEXIBLE, flexible_body
 from whippletree.model.io.forms import CURVES, RUN, SHAPES, START, arguments, declare, forms_of
-from whippletree.model.io.model_file import JointRange, Model
+from whippletree.model.io.model_file import JointRange, Model, Motor
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
 from whippletree.model.io.scopes import Names, UnfitError
 from whippletree.model.io.values import FileContext, FileValue, Reader
@@ -48,6 +48,7 @@ SECTIONS = (
     "forces",
     "events",
     "ranges",
+    "motors",
     "start",
     "run",
 )
@@ -61,6 +62,7 @@ _KINDS = {
     "forces": "force",
     "events": "event",
     "ranges": "range",
+    "motors": "motor",
 }
 
 
@@ -155,7 +157,9 @@ class _Reading:
         self._calls("forces")
         self._calls("events")
         start, run = self._settings("start", START), self._settings("run", RUN)
-        return Model(self._mechanism, start, run, self._source.name, self._lines(), ranges=self._ranges())
+        return Model(
+            self._mechanism, start, run, self._source.name, self._lines(), ranges=self._ranges(), motors=self._motors()
+        )
 
     # ------------------------------------------------------------------ the head of the file
 
@@ -256,6 +260,17 @@ class _Reading:
                 found[name] = JointRange(**arguments(self._context, node, {}, _RANGE))
         return found
 
+    def _motors(self) -> dict[str, Motor]:
+        """Return what motors do, whose efforts are given in calls."""
+        found = {}
+        for name, node in self._section("motors"):
+            with self._element("motors", name, node):
+                keys = arguments(self._context, node, {"efforts": values.by_joint}, _CONTROL)
+                if not keys["efforts"] or not all(isinstance(one, float) for one in keys["efforts"].values()):
+                    raise ModelError("efforts must name joints that have one coordinate each")
+                found[name] = Motor(**keys)
+        return found
+
     def _lines(self) -> dict[str, int]:
         """Return the lines of elements by name; of those with the same name, the one that is named first below."""
         found: dict[str, int] = {}
@@ -291,6 +306,7 @@ class _Reading:
 
 
 _RANGE: dict[str, Reader] = dict.fromkeys(("lower", "upper", "speed", "effort"), values.fixed_number)
+_CONTROL: dict[str, Reader] = dict.fromkeys(("lower", "upper"), values.fixed_number)
 _PLACED: dict[str, Reader] = {"at": values.vector, "rotation": values.rotation}
 _LOOKS: dict[str, Reader] = {"color": values.word, "collides": values.flag}
 _LOOSE: dict[str, Reader] = {

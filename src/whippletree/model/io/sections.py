@@ -35,7 +35,7 @@ from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.io.flexible_forms import archived, content_name
 from whippletree.model.io.forms import BUILT_IN, JOINTS
-from whippletree.model.io.model_file import JointRange, Model
+from whippletree.model.io.model_file import JointRange, Model, Motor
 from whippletree.model.io.reader import FORMAT
 from whippletree.model.io.texts import Definitions, parameter_text, quoted_text, texts
 from whippletree.model.joint_frames import FRAMES
@@ -91,6 +91,7 @@ class Sections:
             "forces": {use.name: self._force(use) for use in d.forces if use.name not in inside},
             "events": {use.name: self._event(use) for use in d.events},
             "ranges": {name: _given(bounds) for name, bounds in model.ranges.items() if name in joints},
+            "motors": {name: _plain(_given(one)) for name, one in model.motors.items() if joints >= {*one.efforts}},
             "start": _plain(model.start),
             "run": _plain(model.run),
         }
@@ -535,9 +536,9 @@ def _numbers_among(written: Sequence[str]) -> list[float | str]:
     return found
 
 
-def _given(bounds: JointRange) -> Section:
-    """Return what a range says."""
-    return {key: value for key, value in vars(bounds).items() if value is not None}
+def _given(what: JointRange | Motor) -> Section:
+    """Return what a range or a motor says."""
+    return {key: value for key, value in vars(what).items() if value is not None}
 
 
 def _plain(settings: Mapping[str, object]) -> dict[str, object]:
