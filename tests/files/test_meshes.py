@@ -80,7 +80,7 @@ f 2 3 4
 f 1 2 3 4
 """,
     )
-    assert [one.color for one in found] == ["#ff000080", ""]
+    assert [(one.color, one.textured) for one in found] == [("#ff000080", False), ("", True)]
     assert len(found[1].triangles) == 5
     both = as_set(np.concatenate([one.corners for one in found]))
     assert both == TETRAHEDRON | as_set(CORNERS[[[0, 1, 2], [0, 2, 3]]])

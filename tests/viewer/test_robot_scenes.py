@@ -106,6 +106,16 @@ def test_without_the_library_meshes_are_coarse_and_that_is_said(
     assert 'pip install "whippletree[meshes]"' in source.notes[0]
 
 
+def test_textures_and_files_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
+    (tmp_path / "a.mtl").write_text("newmtl wood\nmap_Kd wood.png\n")
+    (tmp_path / "a.obj").write_text("mtllib a.mtl\nusemtl wood\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    source = MeshSource(meshes(tmp_path / "a.obj", tmp_path / "b.obj"))
+    assert source.notes == [
+        f"mesh {tmp_path / 'b.obj'} is not drawn: there is no such file",
+        "textures of meshes are not drawn: those of a.obj",
+    ]
+
+
 def test_a_mirrored_mesh_faces_outward(tmp_path: Path) -> None:
     path = stl(tmp_path / "ball.stl", *ball(8))
     m = wt.Mechanism("mirrored")

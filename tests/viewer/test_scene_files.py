@@ -8,6 +8,7 @@ import json
 import re
 import struct
 from base64 import b64decode, b64encode
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -353,3 +354,20 @@ def test_the_command_line_shows_files_of_other_programs(
     assert all(line in said for line in str(wt.read(model, base="fixed").report).splitlines())
     scene = json.loads(Parsed(output.read_text(encoding="utf-8")).all("script")[0][1])
     assert scene["joints"]
+
+
+def test_the_command_line_finds_packages_shows_what_collides_and_follows(tmp_path: Path) -> None:
+    folder, output = Path(__file__).parents[1] / "files" / "models" / "meshes", tmp_path / "m.html"
+    plain = ["view", str(folder / "hand.urdf"), "-o", str(output), "--base", "fixed"]
+    found = ["--packages", f"hand={folder.parent}", "--packages", f"tool={folder.parent}"]
+    roles = []
+    for more in ([], found, [*found, "--collisions"]):
+        assert main([*plain, *more, "--follow", "palm"]) == 0
+        scene = json.loads(Parsed(output.read_text(encoding="utf-8")).all("script")[0][1])
+        assert scene["follow"] == [scene["places"].index("palm"), [0.0, 0.0, 0.0]]
+        roles.append(Counter((row[0], row[4]) for row in scene["solids"]))
+    assert not any(kind == "mesh" for kind, _ in roles[0])
+    assert roles[1] == {("mesh", "body"): 4}  # two surfaces each
+    assert roles[2] == {("mesh", "body"): 4, ("box", "collision"): 1}
+    assert main([*plain, "--follow", "nobody"]) == 2
+    assert main([*plain, "--packages", f"hand={folder}", "--packages", str(folder)]) == 2

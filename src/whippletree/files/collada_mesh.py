@@ -105,9 +105,9 @@ class _ColladaReading:
             self._known[key] = [*self._primitives(mesh)]
         turned = float(np.linalg.det(placed[:3, :3])) < 0
         for points, triangles, material in self._known[key]:
-            color = self._color(bound.get(material, material))
+            looks = self._looks(bound.get(material, material))
             flipped = triangles[:, ::-1] if turned else triangles
-            yield surface_of(points @ placed[:3, :3].T + placed[:3, 3], flipped, color)
+            yield surface_of(points @ placed[:3, :3].T + placed[:3, 3], flipped, *looks)
 
     # ------------------------------------------------------------------ geometries
 
@@ -142,8 +142,8 @@ class _ColladaReading:
 
     # ------------------------------------------------------------------ materials
 
-    def _color(self, name: str) -> str:
-        """Return the diffuse colour of a material, nothing if it has none, as one with a texture."""
+    def _looks(self, name: str) -> tuple[str, bool]:
+        """Return the diffuse colour of a material, nothing if it has none, and whether it has a texture instead."""
         material = self._named.get(name)
         effect = None if material is None else material.child("instance_effect")
         shown = None if effect is None else self._refered(effect)
@@ -151,8 +151,8 @@ class _ColladaReading:
             if one.tag == "diffuse":
                 color = one.child("color")
                 rgba = [] if color is None else numbers_in(color.text).tolist()
-                return color_code(rgba[:3]) if len(rgba) >= 3 else ""
-        return ""
+                return color_code(rgba[:3]) if len(rgba) >= 3 else "", one.child("texture") is not None
+        return "", False
 
 
 def _inner(element: XmlElement, *tags: str) -> XmlElement | None:

@@ -74,19 +74,19 @@ class _GltfReading:
             points = self._numbers(one["attributes"]["POSITION"]) @ placed[:3, :3].T + placed[:3, 3]
             corners = self._numbers(one["indices"]).ravel() if "indices" in one else np.arange(len(points))
             triangles = corners[: len(corners) // 3 * 3].reshape(-1, 3).astype(np.intp)
-            yield surface_of(points, triangles[:, ::-1] if turned else triangles, self._color(one.get("material")))
+            yield surface_of(points, triangles[:, ::-1] if turned else triangles, *self._looks(one.get("material")))
         for child in node.get("children", []):
             yield from self._node(child, placed, level + 1)
 
-    def _color(self, number: int | None) -> str:
+    def _looks(self, number: int | None) -> tuple[str, bool]:
         """Return the base colour of a material, which is linear in a file, nothing if that is a texture's."""
         material = {} if number is None else self._head["materials"][number]
         look = material.get("pbrMetallicRoughness", {})
         if not material or "baseColorTexture" in look:
-            return ""
+            return "", bool(material)
         *rgb, opacity = map(float, look.get("baseColorFactor", (1.0, 1.0, 1.0, 1.0)))
         srgb = [12.92 * x if x <= 0.0031308 else 1.055 * x ** (1 / 2.4) - 0.055 for x in rgb]
-        return color_code((*srgb, opacity if material.get("alphaMode") == "BLEND" else 1.0))
+        return color_code((*srgb, opacity if material.get("alphaMode") == "BLEND" else 1.0)), False
 
     def _numbers(self, number: int) -> Array:
         """Return the numbers of an accessor (n, width)."""

@@ -39,7 +39,7 @@ def obj_surfaces(data: bytes, beside: Beside) -> list[Surface]:
         elif word == b"mtllib":
             libraries.append(rest.strip())
     places, colors = _points(points), {} if beside is None else _colors(libraries, beside)
-    return [surface_of(places, _triangles(*own), colors.get(name, "")) for name, own in groups.items() if own[0]]
+    return [surface_of(places, _triangles(*own), *colors.get(name, ())) for name, own in groups.items() if own[0]]
 
 
 def _points(lines: list[bytes]) -> Array:
@@ -65,9 +65,9 @@ def _triangles(lines: list[bytes], known: list[int]) -> Indices:
     return fans(np.where(corners < 0, before + corners, corners - 1), counts)
 
 
-def _colors(libraries: list[bytes], beside: Beside) -> dict[bytes, str]:
-    """Return the colours of materials; a library that is not there gives none."""
-    found = dict[bytes, str]()
+def _colors(libraries: list[bytes], beside: Beside) -> dict[bytes, tuple[str, bool]]:
+    """Return the colours of materials, and whether they have textures; a library that is not there gives none."""
+    found = dict[bytes, tuple[str, bool]]()
     for library in libraries:
         try:
             found |= _materials(beside(library.decode("utf-8", "replace")))
@@ -76,18 +76,19 @@ def _colors(libraries: list[bytes], beside: Beside) -> dict[bytes, str]:
     return found
 
 
-def _materials(data: bytes) -> Iterator[tuple[bytes, str]]:
-    """Yield the names and colours of the materials of an MTL file."""
+def _materials(data: bytes) -> Iterator[tuple[bytes, tuple[str, bool]]]:
+    """Yield the materials of an MTL file: the name, the colour, and whether there is a texture."""
     color: tuple[float, ...]
-    name, color, opacity = b"", (), 1.0
+    name, color, opacity, textured = b"", (), 1.0, False
     for line in [*data.splitlines(), b"newmtl"]:
         word, _, rest = line.strip().replace(b"\t", b" ").partition(b" ")
         if word == b"newmtl":
-            if len(color) == 3:
-                yield name, color_code((*color, opacity))
-            name, color, opacity = rest.strip(), (), 1.0
+            yield name, (color_code((*color, opacity)) if len(color) == 3 else "", textured)
+            name, color, opacity, textured = rest.strip(), (), 1.0, False
         elif word == b"Kd":
             color = tuple(numbers_in(rest).tolist())
+        elif word == b"map_Kd":
+            textured = True
         elif word in (b"d", b"Tr"):
             value = numbers_in(rest.replace(b"-halo", b"")).tolist()[:1]
             opacity = 1.0 if not value else value[0] if word == b"d" else 1.0 - value[0]

@@ -290,6 +290,8 @@ class _SdfReading:
     def _color(self, visual: XmlElement) -> str:
         """Return the colour of a visual: the diffuse one of its material, or the ambient one."""
         material = visual.child("material")
+        for one in () if material is None else material.all("script", "pbr"):
+            self._m.remarks.add("not understood", f"<{one.tag}> of a material", one.line)
         given = [] if material is None else [*material.all("diffuse"), *material.all("ambient")]
         if not given:
             return ""

@@ -17,7 +17,8 @@ Beside = Callable[[str], bytes]
 
 
 class Surface(NamedTuple):
-    """A surface: points (n, 3), triangles (m, 3) of them, and a colour code, empty if the file gives none.
+    """A surface: points (n, 3), triangles (m, 3) of them, a colour code, empty if the file gives none, and whether the
+    file has a texture for it, which is not read.
 
     >>> Surface(np.eye(3), np.array([[0, 1, 2]])).corners.shape
     (1, 3, 3)
@@ -26,6 +27,7 @@ class Surface(NamedTuple):
     points: Array
     triangles: Indices
     color: str = ""
+    textured: bool = False
 
     @property
     def corners(self) -> Array:
@@ -33,7 +35,7 @@ class Surface(NamedTuple):
         return np.asarray(self.points[self.triangles])
 
 
-def surface_of(points: Array, triangles: Indices, color: str = "") -> Surface:
+def surface_of(points: Array, triangles: Indices, color: str = "", textured: bool = False) -> Surface:
     """Return a surface, of points that are used; a corner that is not there is a `ValueError`.
 
     >>> surface_of(np.eye(3), np.array([[0, 1, 1]])).points.shape
@@ -42,7 +44,7 @@ def surface_of(points: Array, triangles: Indices, color: str = "") -> Surface:
     if len(triangles) and not (triangles.min(initial=0) >= 0 and triangles.max(initial=0) < len(points)):
         raise ValueError("a face has a corner that is not there")
     used, numbered = np.unique(triangles, return_inverse=True)
-    return Surface(points[used], numbered.reshape(-1, 3).astype(np.intp), color)
+    return Surface(points[used], numbered.reshape(-1, 3).astype(np.intp), color, textured)
 
 
 def fans(corners: Indices, counts: Indices) -> Indices:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from whippletree.elements.bodies import Shape
+from whippletree.files.drawn_in import some_of
 from whippletree.files.mesh_data import read_surfaces
 from whippletree.files.surfaces import Surface
 from whippletree.foundation.arrays import Indices
@@ -41,7 +42,7 @@ class MeshSource:
 
     def __init__(self, shapes: Iterable[Shape] = ()) -> None:
         self._found: dict[str, tuple[Surface, ...]] = {}
-        self._read = 0
+        self._read, self._textured = 0, list[str]()
         self.notes: list[str] = []
         uses: dict[str, list[float]] = {}
         for shape in shapes:
@@ -62,7 +63,10 @@ class MeshSource:
 
     def _add(self, uses: dict[str, list[float]]) -> None:
         """Read files, each with the factors by which it is drawn larger."""
+        self._textured.clear()
         read = {file: self._of_file(file) for file in uses}
+        if self._textured:
+            self.notes.append(f"textures of meshes are not drawn: those of {some_of(self._textured)}")
         both = [(one, uses[file]) for file, own in read.items() for one in own]
         reduced = iter(_reduced([one for one, _ in both], [factors for _, factors in both], self.notes))
         for file, own in read.items():
@@ -72,9 +76,11 @@ class MeshSource:
         try:
             if self._read > _ALL:
                 raise ValueError(f"those before it have more than {_ALL} bytes")
-            found = _by_color(read_surfaces(Path(file), _LARGEST))
+            found = read_surfaces(Path(file), _LARGEST)
             self._read += Path(file).stat().st_size
-            return found
+            if any(one.textured for one in found):
+                self._textured.append(Path(file).name)
+            return _by_color(found)
         except (ValueError, OSError) as error:
             why = "there is no such file" if isinstance(error, FileNotFoundError) else str(error)
             self.notes.append(f"mesh {file} is not drawn: {why}")
