@@ -23,12 +23,22 @@ __all__ = [
 ]
 
 
+_LONGEST = 4000
+"""Characters of a message that are shown."""
+
+
 class WhippletreeError(Exception):
     """Base of all errors raised by the package.
+
+    A message that would fill screens, since it repeats what was given, is shown by its beginning and its end.
 
     >>> issubclass(ModelError, WhippletreeError)
     True
     """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 500]} ... {text[-400:]}"
 
 
 class ModelError(WhippletreeError, ValueError):

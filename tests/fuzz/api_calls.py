@@ -266,7 +266,7 @@ def _of_equilibria(s: wt.System, name: str, joint: str) -> list[Call]:
     ]
 
 
-def _interrupt() -> Callable[[float], None]:
+def interrupt() -> Callable[[float], None]:
     """A progress function that ends a run after two seconds."""
     import time
 
@@ -283,19 +283,19 @@ def _of_simulation(s: wt.System, joint: str) -> list[Call]:
     """Calls of a run."""
     start = {"q": s.q0, "v": s.v0, "z": s.z0, "tau": np.zeros(s.nv), "parameters": None}
     choice = {"method": "dopri5", "tolerance": 1e-6, "adaptive": True, "max_step": 0.1, "formulation": "auto"}
-    timed = {"every": 0.05, "t0": 0.0, "progress": _interrupt(), "verify": False}
+    timed = {"every": 0.05, "t0": 0.0, "progress": interrupt(), "verify": False}
     sim = wt.Simulation(s, method="rk4", step=1e-2)
     return [
         (s.simulate, (0.1,), timed | start),
         (s.simulate, (0.1,), timed | choice),
-        (s.simulate, (0.1,), {"times": [0.0, 0.05, 0.1], "method": "rk4", "step": 1e-2, "progress": _interrupt()}),
-        (s.simulate, (0.1,), {"controller": _nothing, "period": 0.05, "progress": _interrupt()}),
+        (s.simulate, (0.1,), {"times": [0.0, 0.05, 0.1], "method": "rk4", "step": 1e-2, "progress": interrupt()}),
+        (s.simulate, (0.1,), {"controller": _nothing, "period": 0.05, "progress": interrupt()}),
         (
             s.simulate,
             (0.1,),
-            {"method": "generalized_alpha", "step": 1e-2, "spectral_radius": 0.5, "progress": _interrupt()},
+            {"method": "generalized_alpha", "step": 1e-2, "spectral_radius": 0.5, "progress": interrupt()},
         ),
-        (s.simulate, (0.1,), {"checkpoint": "run.ckpt", "checkpoint_every": 60.0, "progress": _interrupt()}),
+        (s.simulate, (0.1,), {"checkpoint": "run.ckpt", "checkpoint_every": 60.0, "progress": interrupt()}),
         (wt.Simulation, (s,), start | choice | {"t": 0.0}),
         (wt.Simulation, (s,), {"method": "rk4", "step": 1e-3, "on_event": None}),
         (sim.step, (1e-2,), {"tau": np.zeros(s.nv)}),
@@ -431,7 +431,7 @@ def values(rng: random.Random, good: Any, p: Prepared) -> Any:
         {"A"},
         range(3),
         print,
-        object,
+        type,
         Awkward(),
         datetime.timedelta(1),
         wt,

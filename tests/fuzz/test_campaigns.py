@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz import public_calls
 from support.limited_child import failures
 from support.sampling import deep
 
@@ -20,6 +21,8 @@ from support.sampling import deep
         ("fuzz.tampered_checkpoints", 0, 15),
         ("fuzz.tampered_results", 0, 30),
         ("fuzz.api_calls", 0, 150),
+        ("fuzz.public_calls", 0, 500),
+        ("fuzz.command_lines", 0, 36),
         ("fuzz.model_files", 0, 60),
         ("fuzz.foreign_files", 0, 64),
         ("fuzz.mesh_contents", 0, 70),
@@ -28,6 +31,8 @@ from support.sampling import deep
                 ("fuzz.tampered_checkpoints", 15, 2000),
                 ("fuzz.tampered_results", 30, 2000),
                 ("fuzz.api_calls", 150, 10_000),
+                ("fuzz.public_calls", 500, 20_000),
+                ("fuzz.command_lines", 36, 3000),
                 ("fuzz.model_files", 60, 10_000),
                 ("fuzz.foreign_files", 64, 16_000),
                 ("fuzz.mesh_contents", 70, 16_000),
@@ -38,3 +43,8 @@ from support.sampling import deep
 def test_nothing_gets_out_of_hand(campaign: str, start: int, end: int, tmp_path: Path) -> None:
     found = failures(campaign, start, end, tmp_path)
     assert not found, "\n".join(found)
+
+
+def test_whatever_users_call_is_among_the_cases(tmp_path: Path) -> None:
+    """Objects of a new kind get a line in `public_calls.OBJECTS`, packages that export one in `PACKAGES`."""
+    assert public_calls.unreached(public_calls.prepare(tmp_path)) == []

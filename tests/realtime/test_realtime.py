@@ -111,7 +111,7 @@ def test_inputs_act_and_are_checked():
         (lambda: s.realtime(step=0.0), "step= must be a positive number"),
         (lambda: s.realtime(method="euler"), 'no real-time method "euler"'),
         (lambda: s.realtime(iterations=0), "iterations= must be a whole number"),
-        (lambda: stepper.measure(0), "steps must be a positive whole number"),
+        (lambda: stepper.measure(0), "steps must be a whole number from 1 to"),
         (lambda: stepper.c_source(name="1x"), "name= must be a name that C takes"),
         (lambda: s.realtime(q=[1.0]), "q must have 5 numbers"),
         (lambda: s.realtime(wrenches="top"), "wrenches= must list the bodies or frames"),

@@ -14,6 +14,7 @@ import casadi as ca
 
 from whippletree.analysis.unfolded import Unfolded
 from whippletree.formulations.nodes.operation_stages import Stage, recording
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.tape import Instruction, OperationCount, Tape, read_labelled, read_tape
 from whippletree.system import System, loop_equations
 from whippletree.system.equations import FUNCTIONS, Equations, Request
@@ -60,6 +61,7 @@ class Costs:
         return "\n".join([head, *(f"{name:<{width}}  {m:>7} {a:>7} {o:>7}" for name, m, a, o in rows)])
 
 
+@user_facing
 def costs(
     system: System,
     formulation: str = "auto",
@@ -88,6 +90,7 @@ def costs(
     return Costs(request.formulation, counted(trace.symbols, trace.result, trace.stages, trace.constants))
 
 
+@user_facing
 def traced(
     system: System, formulation: str = "auto", function: str = "forward_dynamics", *, folded: bool = True, **choice: Any
 ) -> Tape:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import StateError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated
 from whippletree.system import System
@@ -19,6 +20,7 @@ from whippletree.system import System
 __all__ = ["Batch", "Evaluation", "seconds"]
 
 
+@user_facing
 class Evaluation:
     """A function of a system at a state, ready to be repeated in machine code.
 
@@ -86,6 +88,7 @@ class Batch:
         return taken * count / (calls * len(self.result))
 
 
+@user_facing
 def seconds(evaluations: Mapping[str, Evaluation | Batch], rounds: int = 15, burst: float = 2e-3) -> dict[str, float]:
     """Return the seconds of one evaluation of each: in every round each has a burst, and the best burst counts.
 

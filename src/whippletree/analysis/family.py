@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from whippletree.analysis.cost import costs
 from whippletree.analysis.evaluation_times import Evaluation, seconds
 from whippletree.analysis.models import PaperModel
+from whippletree.foundation.user_frames import user_facing
 
 __all__ = ["Curves", "compare"]
 
@@ -52,6 +53,7 @@ class Curves:
         return sum(x != y for x, y in itertools.pairwise(ahead))
 
 
+@user_facing
 def compare(
     family: Callable[[int], PaperModel],
     sizes: Iterable[int],

@@ -14,6 +14,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.tape import Tape
 
 __all__ = ["Flow", "Schedule", "pairwise"]
@@ -24,6 +25,7 @@ FREE = frozenset({"const", "input"})
 SUMS = frozenset({"add", "sub"})
 
 
+@user_facing
 def pairwise(tape: Tape) -> Tape:
     """Return a tape whose sums are taken in pairs, the earliest terms first.
 
@@ -97,6 +99,7 @@ class Schedule:
     speed_up: float
 
 
+@user_facing
 class Flow:
     """The data-flow graph of a tape; `weights` gives the time of an operation by name, 1 unless given.
 

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Self
 
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import Scalar, same_key, shown
 
 __all__ = ["ANY", "Declared", "Quantity", "part", "parts", "quantities", "quantity", "required"]
@@ -123,6 +124,7 @@ def required(element: Any) -> set[str]:
     return {each.name for each in fields(element) if each.default is MISSING} - free
 
 
+@user_facing
 class Declared:
     """An element that can be written down as its numbers and a text, and made again from them.
 
@@ -150,7 +152,10 @@ class Declared:
         if not text:
             return cls(*entries)
         numbers, own = iter(entries), fields(cls)  # type: ignore[arg-type]
-        outlines = zip(own, json.loads(text), strict=True)
+        try:
+            outlines = list(zip(own, json.loads(text), strict=True))
+        except (ValueError, TypeError):
+            raise ModelError(f"{cls.__name__}: {shown(text)} is not the text of such an element") from None
         return cls(*(_restored(outline, each.metadata.get(_KEY), numbers) for each, outline in outlines))
 
     @property

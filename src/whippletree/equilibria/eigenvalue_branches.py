@@ -117,6 +117,7 @@ class EigenvalueBranches:
         return f"{said}; stability changes at {changes}" if changes else said
 
 
+@user_facing
 def eigenvalues_over(
     system: System, parameter: object, values: object, *, guess: object = None, nearest: bool = True, **load: object
 ) -> EigenvalueBranches:

@@ -14,6 +14,7 @@ from whippletree.equilibria.descent import Reached, descend, neutral_motions, ne
 from whippletree.equilibria.equilibrium_tolerances import (
     ADVANCES,
     ENDLESS,
+    MOST_STARTS,
     ROUNDING,
     SAME_PLACE,
     SINGULAR,
@@ -159,6 +160,7 @@ class Equilibrium:
         return html_section(title, html_table([*self._rows(), *anywhere]))
 
 
+@user_facing
 def equilibrium(
     system: System,
     guess: object = None,
@@ -280,7 +282,7 @@ class EquilibriumSearch:
         """Return the closed configuration to start from: the guess, or where the system was assembled."""
         load, s = self.load, self.system
         hold = None if not self.held.any() else _pairs(s, self.held)
-        given = s.q0 if guess is None else guess
+        given = s.q0 if guess is None else s.kernels.inputs.single(guess, "the guess")
         if not s.kernels.closed:
             return s.assemble(given)
         parameters = load.parameters if len(load.parameters) else None
@@ -523,6 +525,6 @@ def _plain(value: float) -> float:
 
 
 def _count(starts: object) -> int:
-    if isinstance(starts, bool) or not isinstance(starts, int | np.integer) or starts < 0:
-        raise StateError(f"starts= must be a whole number of at least 0, not {shown(starts)}")
+    if isinstance(starts, bool) or not isinstance(starts, int | np.integer) or not 0 <= starts <= MOST_STARTS:
+        raise StateError(f"starts= must be a whole number from 0 to {MOST_STARTS}, not {shown(starts)}")
     return int(starts)

@@ -147,6 +147,7 @@ def values_of(values: object, what: str) -> Array:
     return found.astype(np.float64)
 
 
+@user_facing
 def equilibrium_path(
     system: System, parameter: object, values: object, *, guess: object = None, nearest: bool = False, **load: object
 ) -> EquilibriumPath:

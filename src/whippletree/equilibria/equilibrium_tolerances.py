@@ -22,6 +22,9 @@ does to a spring that is free of load."""
 RELAXATION_STEPS = 400
 """Steps of the descent. Ten lead to rest from an ordinary guess; the rest is for long ways and stiff stops."""
 
+MOST_STARTS = 100_000
+"""Searches that are made in one call: each takes milliseconds, and its configuration is kept."""
+
 NEWTON_STEPS = 60
 """Newton steps onto an equilibrium next to a guess."""
 

@@ -45,7 +45,7 @@ from whippletree.flexible_bodies.section_fibres import fibre_stresses
 from whippletree.foundation.arrays import Indices
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import AxisLike
-from whippletree.spatial.scalars import truth
+from whippletree.spatial.scalars import listed, truth
 
 __all__ = ["beam"]
 
@@ -138,13 +138,13 @@ def beam(
 
 def _own_attachment(attachment: object, places: Mapping[str, float], own: Mapping[str, float]) -> object:
     """Return which interfaces of a part get static modes; the end of a part gets some if the tip does."""
-    if isinstance(attachment, bool) or not isinstance(attachment, str | Iterable):
+    given = [attachment] if isinstance(attachment, str) else listed(attachment)
+    if given is None:
         return attachment
-    listed = (attachment,) if isinstance(attachment, str) else tuple(attachment)
-    unknown = [name for name in listed if name not in places]
+    unknown = [name for name in given if not isinstance(name, str) or name not in places]
     if unknown:
         return unknown
-    return [name for name in own if name in listed or (name == PART_END and "tip" in listed)]
+    return [name for name in own if name in given or (name == PART_END and "tip" in given)]
 
 
 _Integrated = tuple[Array, Invariants | LumpedNodes, tuple[Array, Array] | None]

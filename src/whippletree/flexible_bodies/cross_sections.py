@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from whippletree.errors import ModelError
-from whippletree.flexible_bodies.flexible_input import Array, positive
+from whippletree.flexible_bodies.flexible_input import Array, extent, positive
 from whippletree.flexible_bodies.section_fibres import Fibres, given_fibres, rectangle_fibres, ring_fibres
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
@@ -101,7 +101,7 @@ def circle(*, radius: float) -> Section:
     >>> round(s.torsion_constant / s.second_moment_y, 12)
     2.0
     """
-    return _ring("circle", positive(radius, "circle: radius"), 0.0)
+    return _ring("circle", extent(radius, "circle: radius"), 0.0)
 
 
 @user_facing
@@ -111,7 +111,7 @@ def tube(*, radius: float, wall: float) -> Section:
     >>> tube(radius=0.1, wall=0.1) == circle(radius=0.1)
     True
     """
-    outer, thickness = positive(radius, "tube: radius"), positive(wall, "tube: wall")
+    outer, thickness = extent(radius, "tube: radius"), extent(wall, "tube: wall")
     if thickness > outer:
         raise ModelError(f"tube: the wall is {shown(thickness)} m thick, but the radius is only {shown(outer)} m")
     return _ring("tube", outer, outer - thickness)
@@ -127,7 +127,7 @@ def rectangle(*, width: float, height: float) -> Section:
     >>> round(s.second_moment_y / s.second_moment_z, 12), round(s.torsion_constant / (0.2 * 0.1**3), 4)
     (4.0, 0.2287)
     """
-    b, h = positive(width, "rectangle: width"), positive(height, "rectangle: height")
+    b, h = extent(width, "rectangle: width"), extent(height, "rectangle: height")
     short, long = min(b, h), max(b, h)
     terms = (math.tanh(n * math.pi * long / (2 * short)) / n**5 for n in range(1, 40, 2))
     torsion = long * short**3 / 3 * (1 - 192 * short / (math.pi**5 * long) * sum(terms))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.errors import FileError, ModelError
+from whippletree.flexible_bodies.flexible_tolerances import LARGEST_EXTENT
 from whippletree.foundation.arrays import Array
 from whippletree.foundation.output_paths import checked_path, obstacle
 from whippletree.foundation.whole_files import replace_file
@@ -32,6 +33,18 @@ def positive(value: object, what: str) -> float:
     read = number(value, what)
     if read <= 0.0:
         raise ModelError(f"{what} must be positive, got {read:g}")
+    return read
+
+
+def extent(value: object, what: str) -> float:
+    """Read a length whose fourth power is still a number, in metres.
+
+    >>> extent(0.1, "radius")
+    0.1
+    """
+    read = positive(value, what)
+    if read > LARGEST_EXTENT:
+        raise ModelError(f"{what} must be at most {LARGEST_EXTENT:g} m, got {read:g}")
     return read
 
 
@@ -67,7 +80,7 @@ def points(value: ArrayLike, what: str, least: int = 1) -> Array:
     """
     try:
         read = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what} must be points with three numbers each, got {shown(value)}") from None
     if read.ndim != 2 or read.shape[1] != 3 or len(read) < least:
         raise ModelError(f"{what} must be at least {least} points with three numbers each; its shape is {read.shape}")

@@ -6,6 +6,9 @@ ZERO_SHARE = 1e-13
 """Entries of an integral or a mode below this share of the largest of their kind are rounding, and become zero: what is
 zero costs nothing when equations are traced."""
 
+LARGEST_EXTENT = 1e50
+"""The largest radius or width of a section, in metres: second moments go with its fourth power."""
+
 SAME_PLACE = 1e-9
 """Fractions of a beam's length, and points in lengths of the body, that differ by less are the same."""
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.flexible_input import choice, count, positive
 from whippletree.flexible_bodies.modal_reduction import ModeChoice
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import listed, shown
 
 __all__ = ["REDUCTIONS", "ModeOptions", "read_mode_options"]
 
@@ -60,10 +60,10 @@ def _named(what: str, attachment: object, names: tuple[str, ...]) -> tuple[str, 
     """Return the interfaces that get static modes."""
     if isinstance(attachment, bool):
         return names if attachment else ()
-    if not isinstance(attachment, str | Iterable):
+    given = [attachment] if isinstance(attachment, str) else listed(attachment)
+    if given is None:
         raise ModelError(f"{what}: attachment must be True, or names of interfaces, got {shown(attachment)}")
-    listed = (attachment,) if isinstance(attachment, str) else tuple(attachment)
-    for name in listed:
-        if name not in names:
+    for name in given:
+        if not isinstance(name, str) or name not in names:
             raise ModelError(f"{what}: attachment: there is no interface {shown(name)}; there are {', '.join(names)}")
-    return listed
+    return tuple(given)

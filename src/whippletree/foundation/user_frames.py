@@ -3,7 +3,8 @@
 What users call is marked `@user_facing`, a class or a function. An error of the package that leaves such a call has the
 package's own frames taken out of its traceback, so that what Python prints is the user's line and the message. Frames
 of the user's functions that the package has called, a controller's say, stay. With WHIPPLETREE_TRACEBACK=full in the
-environment tracebacks are as they are. Errors of other kinds are left alone: they are faults of the package.
+environment tracebacks are as they are. Errors of other kinds are left alone, being faults of the package, unless an
+argument is not what the call asks for (`argument_kinds`): then that is told.
 
 Warnings are given by `warn`, which finds the user's line.
 """
@@ -18,7 +19,8 @@ from collections.abc import Callable
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, cast
 
-from whippletree.errors import WhippletreeError
+from whippletree.errors import StateError, WhippletreeError
+from whippletree.foundation.argument_kinds import unfit_argument
 
 __all__ = ["user_facing", "warn"]
 
@@ -28,7 +30,12 @@ _PACKAGE = __name__.partition(".")[0]
 _HELPERS = frozenset({_PACKAGE, "contextlib", "functools", "dataclasses", "importlib"})
 """Modules whose frames say nothing to a user."""
 
-_CALLED = frozenset({"__init__", "__post_init__", "__getitem__", "__add__", "__matmul__"})
+_FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
+"""What Python and libraries raise where an argument is not what they can work with."""
+
+_CALLED = frozenset(
+    {"__new__", "__init__", "__post_init__", "__call__", "__contains__", "__getitem__", "__add__", "__matmul__"}
+)
 """Methods with underscores that users call."""
 
 
@@ -61,7 +68,7 @@ def user_facing(public: T) -> T:
     1.5
     """
     if not isinstance(public, type):
-        return cast(T, _guarded(cast(Any, public)))
+        return public if getattr(public, "user_facing", False) else cast(T, _guarded(cast(Any, public)))
     for name, member in list(vars(public).items()):
         if not name.startswith("_") or name in _CALLED:
             changed = _guarded_member(member)
@@ -89,8 +96,13 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **options)
         except error_type as error:
             raise trim(error) from error.__cause__
+        except foreign:
+            words = unfit(function, args, options)
+            if not words:
+                raise
+            raise trim(wrong_argument(words)) from None
 
-    error_type, trim = WhippletreeError, _trimmed
+    error_type, foreign, wrong_argument, unfit, trim = WhippletreeError, _FOREIGN, StateError, unfit_argument, _trimmed
     code = call.__code__.replace(co_name=function.__name__, co_filename=f"<{_PACKAGE}>")
     own = FunctionType(code, function.__globals__, function.__name__, None, call.__closure__)
     functools.update_wrapper(own, function)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array, Kernel, aligned
 from whippletree.kernels.native import NativeCode, compile_ir, load_code
 
@@ -53,7 +54,10 @@ class Repeated:
 
     def __init__(self, kernel: Kernel, given: Mapping[str, object]) -> None:
         values = [given.get(name, kernel.default_input(name)) for name in kernel.input_names]
-        arrays = [np.array(value, dtype=np.float64).ravel() for value in values]
+        try:
+            arrays = [np.array(value, dtype=np.float64).ravel() for value in values]
+        except Exception:  # whatever they raise, they are no numbers
+            raise StateError("a kernel is repeated at numbers") from None
         self.result: Array = np.zeros(kernel.output_sizes[0])
         work = aligned(max(kernel.work_size, 1))
         inputs = (ctypes.c_void_p * max(len(arrays), 1))(*(a.ctypes.data for a in arrays))

@@ -22,7 +22,7 @@ from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.kinematics.kinematic_tolerances import HELD_OFF, LONGEST_CLOSING_LINE
-from whippletree.spatial.scalars import truth
+from whippletree.spatial.scalars import place_among, truth
 from whippletree.system.assembly import Assembler
 from whippletree.system.calls import number_of_threads
 from whippletree.system.evaluator import CallOptions
@@ -83,6 +83,7 @@ class Assemblies:
 
     def reason(self, index: int) -> str:
         """Say which loop stays open in a configuration, and by how much; nothing if it is closed."""
+        index = place_among(index, len(self), "index")
         return "" if self.closed[index] else self._complaint(self.least_open[index])
 
     def __len__(self) -> int:

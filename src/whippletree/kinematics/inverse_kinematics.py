@@ -42,7 +42,7 @@ from whippletree.kinematics.kinematic_tolerances import (
     IK_STEPS,
 )
 from whippletree.kinematics.pose_targets import PoseTargets, read_targets
-from whippletree.spatial.scalars import truth
+from whippletree.spatial.scalars import place_among, truth
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
 from whippletree.system.tolerances import CLOSED, LONGEST_STEP, NEARER
@@ -81,7 +81,9 @@ class PoseSolutions:
 
     def reason(self, index: int = 0) -> str:
         """Say by how much the frames of a configuration miss their targets; nothing if they do not."""
-        if np.atleast_1d(self.reached)[index]:
+        reached = np.atleast_1d(self.reached)
+        index = place_among(index, len(reached), "index")
+        if reached[index]:
             return ""
         angles, distances = np.atleast_2d(self.angles)[index], np.atleast_2d(self.distances)[index]
         return "; ".join(

@@ -242,9 +242,8 @@ def sweep_joint(
     numbers = _stroke(values)
     q = system.q0 if start is None and parameters is None and t == 0.0 else None
     if q is None:
-        if start is not None and system.kernels.inputs.is_batch(start):
-            raise StateError("start= must be one configuration: a sweep goes on from there")
-        q = system.assemble(system.q0 if start is None else start, t=t, parameters=parameters)
+        guess = system.q0 if start is None else inputs.single(start, "start=")
+        q = system.assemble(guess, t=t, parameters=parameters)
     path = InputPath(system, [freedom], inputs.freedoms(hold, "hold"), t, parameters)
     found, ends = _both_ways(path, q, numbers, states.freedom_name(freedom))
     for end in ends:

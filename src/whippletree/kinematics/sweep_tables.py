@@ -70,7 +70,10 @@ def _label(name: object) -> Label:
 
 
 def _values(name: object, values: object, count: int) -> Array:
-    numbers = np.asarray(values, dtype=np.float64)  # NaN where a sweep has ended
+    try:
+        numbers = np.asarray(values, dtype=np.float64)  # NaN where a sweep has ended
+    except Exception:  # whatever it raises, these are no numbers
+        numbers = np.zeros((0, 0))
     if numbers.shape != (count,):
         raise StateError(f"column {name!r} must have {count} numbers, one for each position")
     return numbers

@@ -21,14 +21,14 @@ from whippletree.linear.eigenvalues import spectrum as spectrum_of
 from whippletree.linear.linear_tolerances import STEADY
 from whippletree.linear.modal_analysis import Modes, modes_of, undamped
 from whippletree.results.output_files import new_file, write_whole
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import number, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["LinearModel", "StepResponse"]
 
-_POINTS = 500
+_POINTS, _MOST_POINTS = 500, 10_000_000
 """Points of a step response unless the user says."""
 
 _SETTLED = 5.0
@@ -144,7 +144,7 @@ class LinearModel:
 
     def state_response(self, omegas: Array) -> npt.NDArray[np.complex128]:
         """Return (iw - A)^-1 B, (n, states, inputs), infinite at the frequency of a mode that nothing damps."""
-        eye = np.eye(len(self.A))
+        omegas, eye = _frequencies(omegas), np.eye(len(self.A))
         found = np.full((len(omegas), *self.B.shape), np.inf, dtype=complex)
         for k, omega in enumerate(omegas):
             with suppress(np.linalg.LinAlgError):
@@ -163,8 +163,8 @@ class LinearModel:
         from scipy.linalg import expm
 
         self._need_signals("a step response")
-        if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-            raise StateError(f"points= must be a whole number of at least 2, not {shown(points)}")
+        if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= _MOST_POINTS:
+            raise StateError(f"points= must be a whole number from 2 to {_MOST_POINTS}, not {shown(points)}")
         length = self._settling_time() if duration is None else _positive(duration, "duration")
         t = np.linspace(0.0, length, points)
         n, m = self.B.shape
@@ -291,6 +291,7 @@ def _frequencies(w: object) -> Array:
 
 
 def _positive(value: object, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < float(value) < np.inf:
+    found = number(value, f"{what}=")
+    if not found > 0:
         raise StateError(f"{what}= must be a positive number, not {shown(value)}")
-    return float(value)
+    return found

@@ -11,9 +11,9 @@ import numpy as np
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.nominal_state import NominalState
-from whippletree.model.names import listed, suggestion
+from whippletree.model.names import suggestion
 from whippletree.results.labels import Labels, effort_unit, rate_unit
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import listed, shown
 from whippletree.system import System
 from whippletree.system.quantities import numbered
 

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.linear.drive_variants import free_drives
 from whippletree.linear.linear_model import LinearModel
@@ -41,6 +42,7 @@ __all__ = ["linearize"]
 Indices = npt.NDArray[np.int_]
 
 
+@user_facing
 def linearize(
     system: System,
     q: object = None,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.short_text import readable
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.linear.eigenvalues import Spectrum
 from whippletree.linear.linear_tolerances import SHOWN_SHARE, SYMMETRIC, ZERO_SHARE
@@ -27,6 +28,7 @@ _NAMED = 3
 
 
 @readable
+@user_facing
 @dataclass(frozen=True)
 class Mode:
     """One way in which a mechanism moves by itself: x(t) = Re(shape exp(eigenvalue t)).
@@ -71,6 +73,7 @@ class Mode:
 
 
 @readable
+@user_facing
 class Modes(Sequence[Mode]):
     """All modes of a linear model, the slowest first, rigid ones at the beginning.
 

@@ -14,6 +14,7 @@ from whippletree.elements.closures import DeclaredClosure, Side
 from whippletree.elements.forces import ElementForces, ElementState, Force, Formula
 from whippletree.elements.joints import Joint
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model import serialization
 from whippletree.model.implementation import implementations
 from whippletree.model.names import suggestion
@@ -213,6 +214,7 @@ class Frame:
     placement: Placement
 
 
+@user_facing
 @dataclass(frozen=True, eq=False)
 class Description:
     """All there is to know about a mechanism; made by `Mechanism.describe`.
@@ -392,9 +394,11 @@ class Description:
         >>> Mechanism("m").describe().with_numbers([0.0, -1.62, 0.0], ()).gravity
         (0.0, -1.62, 0.0)
         """
-        outline = self.outline()
+        outline, given, count = self.outline(), tuple(numbers), sum(1 for _ in self.numbers())
+        if len(given) != count:
+            raise ModelError(f'mechanism "{self.name}" has {count} numbers, and {len(given)} are given')
         names = tuple(parameter.name for parameter in parameters)
-        return _assembled((*outline[:5], names, *outline[6:]), parameters, iter(numbers))
+        return _assembled((*outline[:5], names, *outline[6:]), parameters, iter(given))
 
     def with_shapes(self, shapes: tuple[tuple[Shape, ...], ...], numbers: Iterator[Scalar]) -> Description:
         """Return the same mechanism with shapes like these on its bodies, of these numbers.

@@ -92,7 +92,9 @@ class Registry:
         >>> "arm" in Registry("m")
         False
         """
-        return any(name in group for group in (self._joints, self._bodies, self._frames, self._states))
+        return isinstance(name, str) and any(
+            name in group for group in (self._joints, self._bodies, self._frames, self._states)
+        )
 
     def __setstate__(self, description: Description) -> None:
         """Declare everything that is described, as it is."""

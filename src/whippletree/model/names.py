@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from types import TracebackType
-from typing import Any
 
 from whippletree.errors import ModelError
 from whippletree.spatial.scalars import shown
 
-__all__ = ["called", "checked_name", "listed", "new_name", "suggestion"]
+__all__ = ["called", "checked_name", "new_name", "suggestion"]
 
 
 _LONG = 100
@@ -40,19 +39,6 @@ class called:  # noqa: N801 - reads as a statement: with called("joint", name)
     ) -> None:
         if isinstance(error, ModelError):
             raise ModelError(f"{self._kind} {quoted(self._name)}: {error}").with_traceback(trace) from None
-
-
-def listed(given: object) -> list[Any] | None:
-    """Return what is in a list that a person gave; None for a text, and for what is no list.
-
-    >>> listed(("A", "B")), listed("AB"), listed(3)
-    (['A', 'B'], None, None)
-    """
-    items: Any = given
-    try:
-        return None if isinstance(given, str) else list(items)
-    except Exception:  # whatever it raises, it is no list
-        return None
 
 
 def quoted(name: object) -> str:

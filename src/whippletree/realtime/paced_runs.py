@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whippletree.errors import StateError
 from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
 from whippletree.realtime.step_equations import StepStatus
@@ -55,8 +56,10 @@ def keep_pace(
 ) -> PacedRun:
     """Take steps, each when its time has come."""
     length = stepper.options.step / pace
-    states = np.empty((steps + 1, stepper.state.size))
-    late = np.zeros(steps)
+    try:
+        states, late = np.empty((steps + 1, stepper.state.size)), np.zeros(steps)
+    except (ValueError, MemoryError):
+        raise StateError(f"the states of {steps} steps do not fit into memory: run for a shorter duration") from None
     states[0] = stepper.state
     done = 0
     begun = time.perf_counter()

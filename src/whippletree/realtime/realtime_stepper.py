@@ -21,7 +21,7 @@ from whippletree.kernels.tape import OperationCount
 from whippletree.model.names import quoted, suggestion
 from whippletree.realtime.c_files import step_file
 from whippletree.realtime.paced_runs import PacedRun, keep_pace
-from whippletree.realtime.realtime_tolerances import LONGEST_LINE
+from whippletree.realtime.realtime_tolerances import FASTEST, LONGEST_LINE, MOST_TIMED, SLOWEST
 from whippletree.realtime.step_equations import NaturalChoice, StepOptions, StepStatus, TracedStep
 from whippletree.realtime.step_methods import METHODS
 from whippletree.realtime.step_timing import StepTiming, step_times
@@ -386,8 +386,8 @@ class RealtimeStepper:
         >>> pendulum().realtime().measure(2000).median > 0
         True
         """
-        if type(steps) is not int or steps < 1:
-            raise StateError(f"steps must be a positive whole number, got {shown(steps)}")
+        if type(steps) is not int or not 1 <= steps <= MOST_TIMED:
+            raise StateError(f"steps must be a whole number from 1 to {MOST_TIMED}, got {shown(steps)}")
         kept = self._now.copy(), self.status
 
         def restart() -> None:
@@ -417,5 +417,10 @@ class RealtimeStepper:
         """
         if control is not None and not callable(control):
             raise StateError(f"control must be a function of the stepper, got {shown(control)}")
-        steps = max(1, round(positive(duration, "duration") / self.options.step))
-        return keep_pace(self, steps, control, positive(pace, "pace"))
+        steps = max(1, round(min(positive(duration, "duration") / self.options.step, 2.0 * MOST_TIMED)))
+        if steps > MOST_TIMED:
+            raise StateError(f"duration={duration:g} s is more than {MOST_TIMED} steps: run for a shorter one")
+        pace = positive(pace, "pace")
+        if not SLOWEST <= pace <= FASTEST:
+            raise StateError(f"pace must be from {SLOWEST:g} to {FASTEST:g} times that of the clock, got {pace:g}")
+        return keep_pace(self, steps, control, pace)

@@ -1,5 +1,12 @@
 """The tolerances of real-time steps, each with what it means and where it comes from."""
 
+SLOWEST, FASTEST = 1e-3, 1e6
+"""How many times as fast as the clock a mechanism may move: slower ones seem to stand still, and faster ones keep no
+pace with anything."""
+
+MOST_TIMED = 100_000_000
+"""Steps that are timed or keep pace in one call, which are kept in memory."""
+
 FINITE = 1e150
 """The sum of a state's absolute values up to which it counts as finite: its square is still a number."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from whippletree.errors import StateError
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.foundation.short_text import readable
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import shown
 
@@ -40,6 +41,7 @@ _FEWEST_DIGITS = 3.0
 
 
 @readable
+@user_facing
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """What was measured about a run, and the limits it is held to.

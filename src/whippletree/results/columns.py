@@ -20,9 +20,9 @@ from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import ForceUse
-from whippletree.model.names import listed, suggestion
+from whippletree.model.names import suggestion
 from whippletree.results.labels import Label, effort_unit, rate_unit
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import listed, shown
 from whippletree.system.quantities import ElementForce, numbered
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from whippletree.errors import FileError, ResultError, WhippletreeError
 from whippletree.foundation.user_frames import warn
 from whippletree.model import Mechanism
 from whippletree.model.io import Model, read_text, write_text
-from whippletree.model.names import listed
+from whippletree.spatial.scalars import listed
 from whippletree.system import System
 
 __all__ = ["model_text", "system_of"]

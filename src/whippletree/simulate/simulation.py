@@ -44,7 +44,7 @@ from whippletree.simulate.run_state import (
 from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE, TIME_ROUNDING
 from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, OutputWindow, Stepper, make_stepper
-from whippletree.spatial.scalars import shown, truth
+from whippletree.spatial.scalars import place_among, shown, truth
 from whippletree.system import System
 from whippletree.system.evaluator import JointValues, ParameterValues
 
@@ -251,10 +251,13 @@ class Simulation:
         run = self.run_state
         if kind == "parameter":
             self.parameters = self.parameter_values
-            self.parameters[place] = value
+            self.parameters[place_among(place, len(self.parameters), kind)] = value
             run.forget_pivots()
         else:
-            {"velocity": run.v, "effort": run.tau, "state": run.z}[kind][place] = value
+            values = {"velocity": run.v, "effort": run.tau, "state": run.z}.get(kind)
+            if values is None:
+                raise StateError(f"a simulation has velocities, efforts, states and parameters, but no {shown(kind)}")
+            values[place_among(place, len(values), kind)] = value
         self._begin_anew()
 
     @property
@@ -265,6 +268,7 @@ class Simulation:
 
     def hold(self, joint: str) -> None:
         """Let the velocities of a joint stay when others follow at the present time."""
+        self.system.v_slice(joint)  # refuses what is no joint
         self._held = (self.run_state.t, tuple(sorted({*self.held, joint})))
 
     @property
@@ -302,11 +306,13 @@ class Simulation:
 
     def move_to(self, q: Array, v: Array) -> None:
         """Go on from another configuration and other velocities, which belong to the present time."""
-        self._begin_anew()
-        self.run_state.q[:], self.run_state.v[:] = q, v
+        q = system_interface.checked_vector(self.system, q, "q", self.system.nq)
+        self.set_velocities(v)
+        self.run_state.q[:] = q
 
     def record_work(self, energy: float) -> None:
         """Record energy that came at an instant as work put in, and what went as work dissipated."""
+        energy = finite(energy, "energy")
         self.run_state.y[-2 if energy > 0 else -1] += abs(energy)
 
     def limit_step(self, longest: float) -> None:

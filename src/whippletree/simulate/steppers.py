@@ -287,6 +287,8 @@ _METHODS: dict[str, Callable[[MethodOptions], Stepper]] = {}
 
 def register_stepper(name: str, make: Callable[[MethodOptions], Stepper]) -> None:
     """Let `method=name` mean a method: a class of steppers, or another function that makes one from its options."""
+    if not isinstance(name, str) or not callable(make):
+        raise StateError(f"a method has a name and a function that makes it, not {shown(name)} and {shown(make)}")
     _METHODS[name] = make
 
 

@@ -28,8 +28,10 @@ __all__ = [
     "VectorLike",
     "dimensions_of",
     "expressions",
+    "listed",
     "masked",
     "number",
+    "place_among",
     "product",
     "read_column",
     "read_matrix",
@@ -62,6 +64,19 @@ def shown(value: object) -> str:
         return " ".join(_SHORT.repr(value).split())
     except Exception:  # a message must come out whatever the object does
         return f"an object of type {type(value).__name__}"
+
+
+def listed(given: object) -> list[Any] | None:
+    """Return what is in a list that a person gave; None for a text, and for what is no list.
+
+    >>> listed(("A", "B")), listed("AB"), listed(3)
+    (['A', 'B'], None, None)
+    """
+    items: Any = given
+    try:
+        return None if isinstance(given, str) else list(items)
+    except Exception:  # whatever it raises, it is no list
+        return None
 
 
 def masked(value: object) -> bool:
@@ -122,6 +137,18 @@ def number(value: object, what: str) -> float:
     if not isinstance(read, float):
         raise ModelError(f"{what} must be a plain number, not an expression in parameters: got {shown(value)}")
     return read
+
+
+def place_among(value: object, count: int, what: str) -> int:
+    """Read a place among so many, the first of which is 0, or counted from the end, the last of which is -1.
+
+    >>> place_among(2, 3, "index"), place_among(-1, 3, "index")
+    (2, 2)
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not -count <= int(cast(int, value)) < count:
+        raise StateError(f"{what} must be a whole number below {count}, not {shown(value)}")
+    return int(cast(int, value)) % count
 
 
 def vector(value: object, what: str) -> Vector3:

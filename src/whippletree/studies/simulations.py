@@ -76,6 +76,7 @@ _OPENING_RATE = Certificate.velocity_tolerance / Certificate.closure_tolerance
 """How fast loops may open, in 1/s, for each unit that they may be open."""
 
 
+@user_facing
 def simulate(
     system: System,
     duration: float,

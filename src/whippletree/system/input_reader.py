@@ -20,9 +20,9 @@ from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import UNIT_TOLERANCE
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description
-from whippletree.model.names import listed, quoted, suggestion
+from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
-from whippletree.spatial.scalars import dimensions_of, expressions, masked, shown
+from whippletree.spatial.scalars import dimensions_of, expressions, listed, masked, shown
 
 if TYPE_CHECKING:
     from whippletree.elements.bodies.flexible import FlexibleBody
@@ -123,6 +123,12 @@ class InputReader:
             i = int(np.flatnonzero(~np.isfinite(q))[0])
             raise StateError(f"the guess for the {self.states.position_label(i)} is {q[i]}: it must be finite")
         return self.states.normalize(q), given
+
+    def single(self, guess: Any, what: str) -> Any:
+        """Return a guess for one configuration; many of them are refused."""
+        if self.is_batch(guess):
+            raise StateError(f"{what} must be one configuration, by joint or of {self.nq} numbers, not a batch")
+        return guess
 
     def pose_guesses(self, guess: object) -> tuple[Any, dict[str, Array]]:
         """Return a guess without its poses, and the poses (4, 4) that it gives to bodies or frames, by name.

@@ -357,10 +357,13 @@ class LoopCalls:
         >>> four_bar().opening_in_words(np.array([0.0, 0.0, 0.0, 2e-9, 0.0, 0.0]), rate=True)
         '3e-09 m/s in "C": shift along x'
         """
+        rows = self._loops.numbers.rows if self.closed else ()
+        if errors.shape != (len(rows),):
+            raise StateError(f"errors must be those of {len(rows)} closure rows, and their shape is {errors.shape}")
         if not errors.any():
             return ""
         k = int(np.argmax(errors))
-        row, size = self._loops.numbers.rows[k], errors[k] * self._loops.numbers.row_scale[k]
+        row, size = rows[k], errors[k] * self._loops.numbers.row_scale[k]
         return f'{size:.2g}{row.rate_unit() if rate else row.unit} in "{row.closure}": {row.direction}'
 
     def closure_errors(self, q: Array, v: Array, t: Array, parameters: ParameterValues = None) -> tuple[Array, Array]:

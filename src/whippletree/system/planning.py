@@ -9,9 +9,8 @@ from whippletree.elements.bodies import MassProperties
 from whippletree.elements.joints import Fixed
 from whippletree.errors import StateError
 from whippletree.model.description import GROUND, Body, Description, JointUse
-from whippletree.model.names import listed
 from whippletree.spatial.placement import Placement
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import listed, shown
 from whippletree.topology import Plan, make_plan
 
 __all__ = ["plan_of", "with_welds"]

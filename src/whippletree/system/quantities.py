@@ -11,6 +11,7 @@ import numpy as np
 from whippletree.errors import StateError
 from whippletree.foundation.arrays import Mask
 from whippletree.foundation.short_text import readable, short_text
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import shown
 
@@ -27,6 +28,7 @@ class _TwoEnergies(NamedTuple):
 
 
 @readable
+@user_facing
 class Energy(_TwoEnergies):
     """Kinetic and potential energy, in joules; arrays for batches.
 
@@ -69,6 +71,7 @@ class Powers(NamedTuple):
 
 
 @readable
+@user_facing
 @dataclass(frozen=True)
 class ElementForce:
     """What one force element does: a wrench on each of its sides, an effort on each of its joint coordinates.
@@ -136,6 +139,7 @@ class Momentum(NamedTuple):
 
 
 @readable
+@user_facing
 @dataclass(frozen=True)
 class Reaction:
     """The whole wrench that a joint transmits to its described child, at the joint point on that child.
@@ -162,6 +166,7 @@ class Reaction:
 
 
 @readable
+@user_facing
 class Reactions(Mapping[str, Reaction]):
     """The reactions of all joints, by name; `shared` names the joints among which redundancy leaves them open.
 
@@ -187,7 +192,7 @@ class Reactions(Mapping[str, Reaction]):
         return tuple(name for k, name in enumerate(self._names) if not self.unique[..., k, :].all())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._index
+        return isinstance(name, str) and name in self._index
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -73,7 +73,7 @@ def view(
     `collisions` and `follow` are those of `show`.
     """
     inputs = system.kernels.inputs
-    start = system.q0 if q is None else system.assemble(q, parameters=parameters)
+    start = system.q0 if q is None else system.assemble(inputs.single(q, "q"), parameters=parameters)
     found = LiveView(
         system, start, inputs.parameter_set(parameters), collisions=truth(collisions, "collisions="), follow=follow
     )
@@ -98,9 +98,11 @@ class LiveView:
     """
 
     def __init__(self, system: System, q: Array, parameters: Array | None, **looks: Any) -> None:
-        self.system, self.q = system, np.array(q)
+        inputs = system.kernels.inputs
+        self.system, self.q = system, np.array(inputs.configuration(q))
         names = [one.name for one in system.description.parameters]
-        values = system.description.parameter_values if parameters is None else parameters
+        given = inputs.parameter_set(parameters)
+        values = system.description.parameter_values if given is None else given
         self.parameters = dict(zip(names, map(float, values), strict=True))
         self._scene = still_scene(system, self.q, parameters=self._given(), **looks)
         self._sliders = {(one.group, one.name): one for one in _sliders(system, self._scene, self.q, self.parameters)}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whippletree.errors import StateError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model import Mechanism
 from whippletree.results import Trajectory
 from whippletree.results.columns import names
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["animate", "show", "show_mechanism"]
 
 
+@user_facing
 def show_mechanism(mechanism: Mechanism, path: object = None, **options: Any) -> SceneView:
     """Show the mechanism where it is assembled: in a notebook, in a browser, or written to a path.
 
@@ -35,6 +37,7 @@ def show_mechanism(mechanism: Mechanism, path: object = None, **options: Any) ->
     return show(system, None, path, **{key: value for key, value in options.items() if key not in building})
 
 
+@user_facing
 def show(
     system: System,
     q: object = None,
@@ -73,6 +76,7 @@ def show(
     return SceneView(mode_scene(system, states, mode, **options)).shown(path, opened=opened)
 
 
+@user_facing
 def animate(
     run: Trajectory,
     path: object = None,

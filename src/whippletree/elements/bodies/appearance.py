@@ -88,7 +88,7 @@ class Shape:
         >>> Shape.blank("box").size
         (0.0, 0.0, 0.0)
         """
-        return Shape(kind, (0.0,) * len(DIMENSIONS[kind]), HERE, file, color, collides)
+        return Shape(kind, (0.0,) * len(DIMENSIONS.get(kind, ())), HERE, file, color, collides)
 
     def moved(self, onto: Placement) -> Shape:
         """Return the same shape on something that is placed itself.

@@ -51,13 +51,13 @@ from whippletree.elements.bodies.modal_inertia import (
 from whippletree.elements.bodies.station_motions import StationMotion, main_products, station_motion
 from whippletree.elements.declaration import part, quantity
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
-from whippletree.errors import ModelError
+from whippletree.errors import ModelError, StateError
 from whippletree.foundation.arrays import Array
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial import rotation_vector_terms, stack
 from whippletree.spatial.rotation import RotationVectorTerms
-from whippletree.spatial.scalars import Scalar, number
+from whippletree.spatial.scalars import Scalar, number, shown
 
 __all__ = [
     "LARGEST_DEFLECTION",
@@ -217,6 +217,12 @@ class FlexibleBody(BodyKind):
         """The same body without its stations."""
         return self if self.drawn is None else replace(self, drawn=None)
 
+    def _check(self, sizes: tuple[int, ...]) -> None:
+        """Refuse modal coordinates of another number than there are."""
+        if sizes != (self.n_own,):
+            given = sizes[0] if sizes else "a number"
+            raise StateError(f"the body has {self.n_own} modal coordinates, and what is given has {given}")
+
     def coordinate_scales(self) -> Array:
         """Return how large each modal coordinate is where it alone takes the body to the end of its theory's range."""
         found = self.amplitudes(LARGEST_DEFLECTION, LARGEST_ROTATION)
@@ -247,6 +253,7 @@ class FlexibleBody(BodyKind):
 
     def strain_energy(self, eta: Array) -> Array:
         """Return 1/2 eta^T K eta, in joules, for modal coordinates (..., n)."""
+        self._check(np.shape(eta)[-1:])
         return np.asarray(np.einsum("...k,kl,...l->...", eta, self.arrays.array("stiffness"), eta) / 2)
 
     def places(self) -> ArrayStore:
@@ -272,6 +279,7 @@ class FlexibleBody(BodyKind):
 
     def motion(self, eta: Array) -> StationMotion:
         """Return where the stations are at modal coordinates (..., n), and how they move with these."""
+        self._check(np.shape(eta)[-1:])
         return station_motion(self.places(), eta)
 
     def frequencies(self) -> Array:
@@ -384,6 +392,9 @@ class FlexibleBody(BodyKind):
         return ca.SX(0, 0) if B is None else ca.sparsify(ca.SX(ca.DM(B)))
 
     def _place(self, frame: str, eta: ca.SX) -> _Place:
+        if frame not in self.frames:
+            raise ModelError(f"the body has no interface {shown(frame)}; there are {', '.join(self.frames)}")
+        self._check((eta.numel(),))
         n = self.n_own
         names = ("position", "axes", "translation", "rotation", "second order", "second order rotation")
         x, axes, phi, psi, bend, twist = (self.arrays.matrix(f"{frame} {name}") for name in names)
@@ -396,6 +407,7 @@ class FlexibleBody(BodyKind):
 
     def inertia(self, eta: ca.SX) -> OwnInertia:
         """Return the generalised inertia by its parts."""
+        self._check((eta.numel(),))
         return inertia_at(self.arrays, ca.densify(eta))
 
     def mass_and_first_moment(self) -> tuple[ca.SX, ca.SX]:
@@ -404,6 +416,7 @@ class FlexibleBody(BodyKind):
 
     def velocity_forces(self, eta: ca.SX, rate: ca.SX, w: ca.SX) -> OwnVelocityForces:
         """Return the velocity forces beside the gyroscopic one of the frame's whole inertia."""
+        self._check((eta.numel(),))
         return velocity_forces_at(self.arrays, ca.densify(eta), ca.densify(rate), ca.densify(w))
 
     def mass_matrix(self, eta: ca.SX) -> ca.SX:

@@ -155,7 +155,7 @@ def _as_arrays(data: Any, what: str, numbers: tuple[str, ...] = ()) -> None:
             continue
         try:
             read = np.array(given, dtype=float)
-        except (TypeError, ValueError):
+        except Exception:  # whatever it raises, it is no array
             raise ModelError(f"{what}: {each.name} must be an array of numbers") from None
         if not np.isfinite(read).all():
             raise ModelError(f"{what}: {each.name} has entries that are not finite")

@@ -39,6 +39,7 @@ from whippletree.elements.declaration import Declared
 from whippletree.elements.forces.base import Force
 from whippletree.elements.joints.base import Joint, SplitJoint
 from whippletree.foundation.arrays import Array
+from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, cross, stack
 from whippletree.spatial.scalars import Scalar
 
@@ -65,6 +66,7 @@ class OwnVelocityForces(NamedTuple):
     own: ca.SX  # (n,)
 
 
+@user_facing
 class BodyKind(Declared, ABC):
     """What a kind of body with own coordinates provides.
 
@@ -209,6 +211,7 @@ def _rate_label(label: str) -> str:
     return f"rate of {label}"
 
 
+@user_facing
 def rigid_parts(kind: BodyKind, eta: ca.SX, parts: Sequence[tuple[str | None, MassProperties]]) -> ca.SX:
     """Return the generalised inertia of rigid parts, each on a moving frame or, with None, on the body frame.
 

@@ -173,6 +173,8 @@ class MassProperties:
         >>> MassProperties.of_entries(MassProperties(2.0).entries()) == MassProperties(2.0)
         True
         """
+        if len(entries) != 13:
+            raise ModelError(f"mass properties have thirteen entries, not {len(entries)}")
         inertia = cast(Matrix3, (entries[4:7], entries[7:10], entries[10:13]))
         return MassProperties.as_given(entries[0], cast(Vector3, entries[1:4]), inertia)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
+from whippletree.foundation.user_frames import user_facing
 from whippletree.programs.lookup import LookupTable, lookup, picked, table_of
 from whippletree.spatial.scalars import masked, shown
 
@@ -23,6 +24,7 @@ _PIECES: dict[tuple[CurveByPieces, int], tuple[ca.SX, ca.SX]] = {}
 _KEPT = 256
 
 
+@user_facing
 class CurveByPieces:
     """A polynomial between each two knots: a row of its table has an origin and the coefficients from there.
 
@@ -84,8 +86,6 @@ class CurveByPieces:
             return self._pieces()
 
     def _expression(self, x: ca.SX) -> ca.SX:
-        if x.shape != (1, 1):
-            raise ModelError(f"a {self.word} takes one expression, not one of shape {x.shape}")
         if self._period:
             x = x - self._period * ca.floor((x - self.table.knots[0]) / self._period)
         return ca.SX(_value(ca.vertsplit(self.piece(x)), x))
@@ -97,6 +97,8 @@ class CurveByPieces:
         >>> Spline([0.0, 1.0], [2.0, 5.0]).piece(ca.SX.sym("t")).shape
         (5, 1)
         """
+        if x.shape != (1, 1):
+            raise ModelError(f"a {self.word} takes one expression, not one of shape {x.shape}")
         key = self, hash(x)
         if key not in _PIECES:
             while len(_PIECES) >= _KEPT:
@@ -109,6 +111,7 @@ class CurveByPieces:
         return lookup(self.table)
 
 
+@user_facing
 def curve_of(function: ca.Function) -> CurveByPieces | None:
     """Return the curve that a function which is called in an expression looks up, if it does so.
 
