@@ -26,6 +26,7 @@ import numpy as np
 import whippletree as wt
 from fuzz import api_calls
 from fuzz.api_calls import Call, Prepared, interrupt, small, values
+from whippletree.analysis import Evaluation, Flow, pairwise, traced
 from whippletree.foundation.late_imports import Verb
 from whippletree.system.calls import Delegated
 
@@ -123,6 +124,8 @@ OBJECTS: dict[str, Callable[[Prepared], Any]] = {
     "placement": lambda p: wt.Placement(),
     "section": lambda p: wt.circle(radius=0.1),
     "material": lambda p: wt.steel,
+    "evaluation": lambda p: Evaluation(p.loop, p.loop.q0, p.loop.v0),
+    "flow": lambda p: Flow(pairwise(traced(p.loop))),
     "view": lambda p: p.loop.show(opened=False),
     "live": lambda p: p.tree.view(opened=False),
 }

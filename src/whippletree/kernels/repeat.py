@@ -36,6 +36,10 @@ done:
 """
 
 
+_MOST = 1_000_000_000
+"""How often a kernel is repeated in one call, which cannot be interrupted."""
+
+
 class Repeated:
     """A kernel at one state, ready to be repeated; inputs that are not given are at their defaults.
 
@@ -74,6 +78,8 @@ class Repeated:
 
     def run(self, count: int) -> float:
         """Evaluate so many times and return the seconds of the thread that took."""
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST:
+            raise StateError(f"count must be a whole number from 1 to {_MOST}")
         repeat = _repeat()[1]
         repeat(*self._arguments, 1)
         begin = time.thread_time()

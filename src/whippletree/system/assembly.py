@@ -135,7 +135,7 @@ class Assembler:
     def _beside(self, found: _AssemblyAttempt, q: Array) -> bool:
         """Tell whether a configuration is as near to another one as what is open there explains."""
         moved = self.space.difference(found.q, q) / self.numbers.column_scale
-        return float(np.abs(moved).max(initial=0.0)) ** 2 <= CLOSED_NEARBY * found.residual
+        return bool(np.abs(moved).max(initial=0.0) <= np.sqrt(CLOSED_NEARBY * found.residual))
 
     def _left_behind(self, nearly: _AssemblyAttempt, q: Array) -> Array | None:
         """Return a configuration that was nearly closed, unless the closed one is beside it."""

@@ -385,7 +385,12 @@ class FlexibleBody(BodyKind):
         """
         first = 9 + 3 * self.n_own
         varying = "F" in self.arrays or "node 0 inertia" in self.arrays
-        if varying or not self.n_own or not frames or any(self.arrays.array(y)[first:].any() for y in ("y1", "y2")):
+        if (
+            varying
+            or not self.n_own
+            or not len(frames)
+            or any(self.arrays.array(y)[first:].any() for y in ("y1", "y2"))
+        ):
             return ca.SX(0, 0)
         A = np.vstack([self.arrays.array(f"{f} {what}") for f in frames for what in ("rotation", "translation")])
         B = elimination_basis(self._modal_inertia, A)
