@@ -3,9 +3,10 @@
 Every model file of the packages of the extra `robots`, and of the folders that WHIPPLETREE_MODELS names, is read, built
 and compared with the library that owns its format: masses, poses of bodies, and accelerations at three random states,
 by gravity and velocities alone and with actuators; by MuJoCo for MJCF, Pinocchio for URDF and expanded xacro, Drake for
-SDF, OpenSim for its own. A table by package and format, and below it every file that was refused, differs or has no
-acceleration where it starts, in the words it got. Then come the files that count neither way, with the reason:
-fragments meant for inclusion, files that their own library refuses, files whose parts are not in the package.
+SDF, OpenSim for its own; by Newton for USD, which says masses, inertias and poses only. A table by package and format,
+and below it every file that was refused, differs or has no acceleration where it starts, in the words it got. Then come
+the files that count neither way, with the reason: fragments meant for inclusion, files that their own library refuses,
+files whose parts are not in the package.
 
 Each file is examined in a child process with limits of time and memory, the children are niced, one at a time; what was
 found is kept in a file (`--json`), and a rerun examines only what is not in it or was not right (all with `--again`).

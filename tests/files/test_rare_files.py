@@ -292,3 +292,34 @@ def test_a_hand_of_six_four_bars_whose_numbers_are_rounded_moves_as_the_exact_on
 def test_an_accuracy_that_is_given_is_not_made_coarser() -> None:
     with pytest.raises(wt.AssemblyError, match=r"stays [\d.]+e-07 m off; .* build\(accuracy=1e-04\)"):
         wt.read(hand_of_four_bars(6)).build(accuracy=1e-9)
+
+
+def test_the_oldest_worlds_and_their_joints_to_the_world() -> None:
+    """The wing hangs 0.5 m beside a hinge that lies across; the post turns about the vertical and nothing drives it."""
+    s = wt.read(MODELS / "old_world.sdf").build()
+    assert set(s.joint_names) == {"footing", "hinge"}
+    a = s.forward_dynamics(s.q0, s.v0)
+    assert a[s.v_slice("hinge")] == pytest.approx([2 * 9.81 * 0.5 / (0.2 + 2 * 0.25)], rel=1e-12)
+    assert a[s.v_slice("footing")] == pytest.approx([0.0], abs=1e-12)
+
+
+def test_materials_that_xacro_makes_or_that_are_nowhere_refuse_nothing() -> None:
+    pytest.importorskip("xacro")
+    model = wt.read(MODELS / "painted.urdf.xacro", xacro=True)
+    assert len(model.shapes["arm"]) == 2
+    found = model.build().forward_dynamics([0.3], [0.0])
+    assert found == pytest.approx([-2 * 9.81 * 0.5 * math.sin(0.3) / (0.1 + 2 * 0.25)], rel=1e-12)
+
+
+def test_bodies_of_usd_that_are_not_where_their_joints_hold_them_are_told(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    text = (MODELS / "six_axes.usda").read_text(encoding="utf-8")
+    assert "misses by" not in str(wt.read(MODELS / "six_axes.usda").report)
+    place = tmp_path / "moved.usda"
+    place.write_text(
+        text.replace("double3 xformOp:translate = (0, 0, -1)", "double3 xformOp:translate = (0, 0.25, -1)")
+    )
+    model = wt.read(place)
+    assert 'joint "neck" misses by 0.25 m or rad where the file puts its bodies' in str(model.report)
+    s = model.build()
+    np.testing.assert_allclose(s.pose(s.q0, "b")[:3, 3], [0, 0, -1], atol=1e-12)

@@ -21,6 +21,9 @@ ZERO_AXIS = 1e-8
 OPEN_LOOP = 1e-6
 """Metres or radians by which a loop is open at the start before that is said: files are rounded."""
 
+SINGLE_PRECISION = 1e-5
+"""Metres or radians that bodies may be off from where their joints hold them, in a format of single precision."""
+
 ROUNDED = 1e-10
 """Metres or radians by which a loop is open at the start before its data count as rounded."""
 

@@ -135,7 +135,7 @@ def chained(
 
 
 def starts_of(axes: Sequence[JointAxis], relative: Placement) -> dict[str, float]:
-    """Return where the axes stand if the child's frame is so placed in the parent's.
+    """Return where all axes stand, the locked ones too, if the child's frame is so placed in the parent's.
 
     >>> from whippletree.files.poses import from_turns
     >>> axes = [JointAxis(name, True, 0.0, True) for name in AXES]
@@ -145,4 +145,4 @@ def starts_of(axes: Sequence[JointAxis], relative: Placement) -> dict[str, float
     """
     turns = rpy_of(relative.inverse().rotation)  # Rx Ry Rz is turned back by -z, -y and -x about fixed axes
     values = [*map(float, relative.point), *(-angle for angle in turns)]
-    return {axis.name: value for axis, value in zip(axes, values, strict=True) if axis.free}
+    return {axis.name: value for axis, value in zip(axes, values, strict=True)}

@@ -19,11 +19,11 @@ import numpy as np
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Spherical
 from whippletree.errors import FileError, ModelError, WhippletreeError
-from whippletree.files.file_limits import PARALLEL
+from whippletree.files.file_limits import PARALLEL, SINGLE_PRECISION
 from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import from_quaternion, with_axis
 from whippletree.files.shape_inertias import scaled_to_mass
-from whippletree.files.start_gaps import coordinates_of
+from whippletree.files.start_gaps import coordinates_of, joint_motion
 from whippletree.files.usd_axes import ALONG, axes_of, chained, joint_that_fits, starts_of
 from whippletree.files.usd_collisions import usd_collider
 from whippletree.files.usd_shapes import collider_properties, collider_shape, colliders, material_density
@@ -336,6 +336,7 @@ class _UsdReading:
             self._m.joints[name] = use
             return
         starts = starts_of(axes, self._relative(bodies, sides))
+        self._tell_open(name, max((abs(starts[axis.name] - axis.at) for axis in axes if not axis.free), default=0.0))
         for use, behind, axis in chained(axes, name, bodies, sides):
             self._m.joints[use.name] = use
             if behind is not None:
@@ -382,8 +383,18 @@ class _UsdReading:
     def _start(self, use: NeutralJoint) -> None:
         relative = self._relative((use.parent, use.child), (use.on_parent, use.on_child))
         start = coordinates_of(use.joint, relative)
+        motion = joint_motion(use.joint, start) or Placement()
+        left = motion.inverse() @ relative
+        turn, shift = np.abs(np.array(left.rotation) - np.eye(3)), np.abs(np.array(left.point, dtype=float))
+        self._tell_open(use.name, float(max(turn.max(initial=0.0), shift.max(initial=0.0))))
         if start:
             self._m.guess[use.name] = start[0] if len(start) == 1 else start
+
+    def _tell_open(self, name: str, off: float) -> None:
+        """Remark a joint whose two sides miss each other where the file puts its bodies."""
+        if off > SINGLE_PRECISION:
+            text = f"joint {quoted(name)} misses by {off:.2g} m or rad where the file puts its bodies: the joint counts"
+            self._m.remarks.add("changed", text)
 
     def _relative(self, bodies: Sequence[str], sides: Sequence[Placement]) -> Placement:
         """Return where the frame on the second body is in that on the first, at the start."""
