@@ -203,6 +203,7 @@ def total_mass(model: wt.Model) -> float:
 def mujoco_differences(path: Path, model: wt.Model | None, xml: str = "") -> Differences:
     import mujoco
 
+    mujoco.set_mju_user_warning(lambda text: None)  # by itself it writes to a file in the current folder
     try:
         mj = mujoco.MjModel.from_xml_path(str(path))
     except Exception as error:
