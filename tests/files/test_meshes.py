@@ -62,7 +62,7 @@ def test_mujocos_own_format(tmp_path: Path) -> None:
 
 
 def test_obj_has_groups_of_colors_polygons_and_numbers_that_count_back(tmp_path: Path) -> None:
-    (tmp_path / "a.mtl").write_text("newmtl red\nKd 1 0 0\nd 0.5\nnewmtl plain\nmap_Kd a.png\n")
+    (tmp_path / "a.mtl").write_text("newmtl red\nKd 1 0 0\nd 0.5\nTr 1\nnewmtl plain\nmap_Kd a.png\n")
     found = written(
         tmp_path / "a.obj",
         """mtllib a.mtl
@@ -290,6 +290,7 @@ def test_looks_and_what_collides_are_told_apart_with_their_colors() -> None:
         ("box", "#00ff00", True),
         ("sphere", "#00ffff", True),
     ]
+    assert [(one.kind, one.collides) for one in shapes["bone"]] == [("mesh", False)]  # in whatever group
 
 
 def test_colors_and_collisions_travel_with_model_files(tmp_path: Path) -> None:

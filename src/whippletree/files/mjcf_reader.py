@@ -198,7 +198,7 @@ class _MjcfReading:
         for g in range(int(mj.body_geomadr[k]), int(mj.body_geomadr[k]) + int(mj.body_geomnum[k])):
             kind = word("Geom", mj.geom_type[g]).lower()
             colliding = _collides(mj, g)
-            if kind not in _SHAPES or (not colliding and not self._is_seen(g)):
+            if kind not in _SHAPES or not (colliding or self._is_seen(g)):
                 continue
             looks = self._color(g), colliding and not self._is_seen(g)
             if kind == "mesh":
@@ -209,8 +209,13 @@ class _MjcfReading:
         return found
 
     def _is_seen(self, g: int) -> bool:
-        """Tell whether a geom is drawn as it stands: not if it is transparent, or in a group for collisions."""
-        return float(self._mj.geom_rgba[g][3]) > 0.0 and int(self._mj.geom_group[g]) not in self._aside
+        """Tell whether a geom is drawn as it stands: not if it is transparent, or in a group for collisions.
+
+        Meshes for looks are drawn in any group, as bones that are hidden under a skin.
+        """
+        mj = self._mj
+        bone = word("Geom", mj.geom_type[g]) == "MESH" and not _collides(mj, g)
+        return float(mj.geom_rgba[g][3]) > 0.0 and (bone or int(mj.geom_group[g]) not in self._aside)
 
     def _color(self, g: int) -> str:
         rgba = tuple(map(float, self._mj.geom_rgba[g]))

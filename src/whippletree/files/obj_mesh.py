@@ -89,6 +89,5 @@ def _materials(data: bytes) -> Iterator[tuple[bytes, tuple[str, bool]]]:
             color = tuple(numbers_in(rest).tolist())
         elif word == b"map_Kd":
             textured = True
-        elif word in (b"d", b"Tr"):
-            value = numbers_in(rest.replace(b"-halo", b"")).tolist()[:1]
-            opacity = 1.0 if not value else value[0] if word == b"d" else 1.0 - value[0]
+        elif word == b"d":  # and not "Tr", which some programs write the other way round
+            opacity = numbers_in(rest.replace(b"-halo", b"")).tolist()[0] if rest.strip() else 1.0
