@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["usd_collider"]
 
+_ROUND = ("Sphere", "Cylinder", "Capsule")
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
@@ -38,7 +39,8 @@ def usd_collider(
         return NeutralCollider(name, link, "mesh", (), pose, friction, corners=_corners(prim, scale * length))
     shape = collider_shape(prim, pose, scale, length)
     if shape is None:
-        return NeutralCollider(name, link, str(kind).lower(), (), pose, friction)  # a cone, or a stretched sphere
+        kind = f"stretched {kind}" if kind in _ROUND else str(kind)
+        return NeutralCollider(name, link, kind.lower(), (), pose, friction)
     size = tuple(float(value) for value in shape.size)
     return NeutralCollider(name, link, shape.kind, size, shape.placement, friction)
 
