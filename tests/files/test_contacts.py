@@ -176,6 +176,8 @@ def test_a_robot_of_urdf_slides_over_the_ground_on_request() -> None:
     assert names_of(model)[2:] == ["front on ground", "back on ground", "front 2 on ground", "back 2 on ground"]
     guessed = " ".join(model.report.about("guessed"))
     assert "pass through each other" in guessed
+    assert "the robot starts 0.23 m higher" in guessed
+    assert model.start["guess"] == {"seat to ground": (1, 0, 0, 0, 0, 0, pytest.approx(0.23))}
     system = model.build()
     height = 0.23 - sunk(4) * SHARE * 0.4
     q = system.assemble({"seat to ground": (1, 0, 0, 0, 0, 0, height)})
@@ -257,6 +259,13 @@ def test_a_mesh_of_urdf_touches_the_ground(tmp_path: Path) -> None:
     assert corners == [[0, 0, 0], [0, 0, 0.3], [0, 0.2, 0], [0.1, 0, 0]]
 
 
+def test_what_starts_deep_in_the_ground_is_in_the_report() -> None:
+    deep = (MODELS / "touching.xml").read_text(encoding="utf-8").replace('pos="0 0 0.36"', 'pos="0 0 0.3"')
+    texts = wt.read(deep, contacts=True).report.about("changed")
+    assert 'at the start "ball" is 0.05 m deep in "floor", from where it is pushed out' in texts
+    assert not any("deep" in text for text in wt.read(MODELS / "touching.xml", contacts=True).report.about("changed"))
+
+
 def test_a_mesh_that_is_missing_is_in_the_report() -> None:
     report = wt.read(MODELS / "stool.urdf", base="free", contacts="ground").report
     assert any("lost.stl is missing" in text for text in report.about("not understood"))
@@ -285,6 +294,13 @@ def test_more_contacts_than_allowed_are_refused_with_their_number() -> None:
 def test_choices_that_are_none(choice: dict[str, Any], words: str) -> None:
     with pytest.raises(wt.FileError, match=f"^{words}$"):
         wt.read(MODELS / "touching.xml", **choice)
+
+
+def test_contacts_are_kept_in_a_file_of_ours(tmp_path: Path) -> None:
+    model = wt.read(MODELS / "piles.xml", contacts=True)
+    wt.write(model, tmp_path / "piles.yaml")
+    again = wt.read(tmp_path / "piles.yaml").mechanism.describe()
+    assert again.fingerprint() == model.mechanism.describe().fingerprint()
 
 
 def test_contacts_by_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from whippletree.elements.joints import Fixed
+from whippletree.elements.joints import Fixed, Free
 from whippletree.errors import FileError
 from whippletree.files.contact_pairs import ContactRules, JoinedLinks
 from whippletree.files.contact_points import TOUCHING_KINDS, Touching, points_of
@@ -33,7 +33,8 @@ from whippletree.files.file_limits import (
     USUAL_GRAVITY,
 )
 from whippletree.files.neutral_collisions import NeutralCollider, NeutralPair
-from whippletree.files.neutral_model import WORLD, LinkGraph, NeutralModel
+from whippletree.files.neutral_model import WORLD, LinkGraph, NeutralJoint, NeutralModel
+from whippletree.files.start_gaps import poses_at
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
 
@@ -44,12 +45,18 @@ __all__ = ["ContactElements", "add_ground"]
 
 _ROUND = ("sphere", "capsule")
 
+_ALL = -1
+"""All bits: a plane that was asked for meets everything."""
+
+_DEEP = 10
+"""So many of the depths to which the weight takes a contact are said where a file starts."""
+
 
 def add_ground(model: NeutralModel) -> None:
     """Add the plane z = 0, which every shape that collides meets, unless the model has it."""
     shapes = model.collisions.shapes
     if not any(one.kind == "plane" and one.link == WORLD and one.placement == Placement() for one in shapes):
-        model.collisions.add(NeutralCollider("ground", WORLD, "plane", is_of=-1, meets=-1))
+        model.collisions.add(NeutralCollider("ground", WORLD, "plane", is_of=_ALL, meets=_ALL))
 
 
 class _Footing(NamedTuple):
@@ -99,6 +106,7 @@ class ContactElements:
         self._translation, self._mechanism = translation, translation.mechanism
         meetings = [*self._meetings()]
         self._check_count(meetings)
+        self._lift([meeting for meeting in meetings if meeting.other.kind == "plane"])
         for meeting in meetings:
             if meeting.other.kind == "plane":
                 self._on_plane(meeting)
@@ -157,6 +165,47 @@ class ContactElements:
                 "need not collide out of the file",
                 file=file,
             )
+
+    # ------------------------------------------------------------------ where it starts
+
+    def _lift(self, meetings: list[_Meeting]) -> None:
+        """Lift robots that float without a place of their own out of the ground; tell of others that are deep in it."""
+        deepest: dict[str, tuple[float, _Meeting]] = {}
+        poses = poses_at(self._model)
+        for meeting in meetings:
+            group = self._together.of(meeting.one.link)
+            depth = self._depth(meeting, poses)
+            if depth > deepest.get(group, (0.0,))[0]:
+                deepest[group] = depth, meeting
+        for group, (depth, meeting) in deepest.items():
+            floating = next((joint for joint in self._placeless if self._together.of(joint.child) == group), None)
+            what = f"{quoted(meeting.one.name)} is {depth:.3g} m deep in {quoted(meeting.other.name)}"
+            if floating is not None and meeting.other.is_of == _ALL:
+                self._model.guess[floating.name] = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, depth)
+                self._remark("guessed", f"the robot starts {depth:.3g} m higher: else {what}")
+            elif depth > _DEEP * self._footing(meeting.one.link).depth:
+                self._remark("changed", f"at the start {what}, from where it is pushed out")
+
+    def _depth(self, meeting: _Meeting, poses: dict[str, Placement]) -> float:
+        """Return how deep a shape is in a plane at the start, zero where that is not known."""
+        one, other, _ = meeting
+        if one.link not in poses:
+            return 0.0
+        touching, plane = self._points[one.name], self._standing[other.link] @ other.placement
+        points = touching.placed(poses[one.link] @ one.placement) - np.array(plane.point)
+        heights = points @ np.array(plane.rotation)[:, 2]
+        return float(touching.radius + meeting.margin - heights.min())
+
+    @cached_property
+    def _placeless(self) -> list[NeutralJoint]:
+        """The joints of what floats, and of which the file does not say where it starts."""
+        joints = (joint for joint in self._model.joints.values() if isinstance(joint.joint, Free))
+        here = (WORLD, Placement(), Placement())
+        return [
+            joint
+            for joint in joints
+            if (joint.parent, joint.on_parent, joint.on_child) == here and joint.name not in self._model.guess
+        ]
 
     # ------------------------------------------------------------------ elements
 

@@ -91,7 +91,8 @@ def _rims(radius: float, length: float) -> Touching:
 def spread_corners(points: Sequence[Sequence[float]] | Array, most: int) -> Touching:
     """Return corners of the convex hull of points, so many at most that the hull of these misses as little as can be.
 
-    One after another the corner is taken that is farthest from those before, from the two that are farthest apart on.
+    One after another the corner is taken that is farthest outside of the hull of those before; the first ones are far
+    from each other.
 
     >>> cube = [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 0.5, 1)]
     >>> len(spread_corners(cube, 10).points)
@@ -100,13 +101,10 @@ def spread_corners(points: Sequence[Sequence[float]] | Array, most: int) -> Touc
     corners = _hull(np.unique(np.asarray(points, dtype=float), axis=0))
     if len(corners) <= most:
         return Touching(corners)
-    middle = corners.mean(axis=0)
-    taken = [int(np.linalg.norm(corners - middle, axis=1).argmax())]
-    near = np.linalg.norm(corners - corners[taken[0]], axis=1)
+    taken = [int(np.linalg.norm(corners - corners.mean(axis=0), axis=1).argmax())]
     while len(taken) < most:  # of corners, of which there are more
-        taken.append(int(near.argmax()))
-        near = np.minimum(near, np.linalg.norm(corners - corners[taken[-1]], axis=1))
-    return Touching(corners[taken], missing=_beyond(corners, corners[taken]))
+        taken.append(int(_outside(corners, corners[taken]).argmax()))
+    return Touching(corners[taken], missing=float(_outside(corners, corners[taken]).max(initial=0.0)))
 
 
 def _hull(points: Array) -> Array:
@@ -121,12 +119,12 @@ def _hull(points: Array) -> Array:
         return points
 
 
-def _beyond(corners: Array, kept: Array) -> float:
-    """Return how far corners are outside of the hull of those that are kept."""
+def _outside(corners: Array, kept: Array) -> Array:
+    """Return how far corners are outside of the hull of some of them; from the nearest one, if these are flat."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
         planes = ConvexHull(kept).equations
     except (QhullError, ValueError):
-        return float(np.linalg.norm(corners[:, None] - kept[None], axis=2).min(axis=1).max())
-    return float(max((corners @ planes[:, :3].T + planes[:, 3]).max(axis=1).max(), 0.0))
+        return np.asarray(np.linalg.norm(corners[:, None] - kept[None], axis=2).min(axis=1))
+    return np.asarray((corners @ planes[:, :3].T + planes[:, 3]).max(axis=1))

@@ -82,7 +82,7 @@ USUAL_FRICTION = 1.0
 USUAL_GRAVITY = 9.81
 """m/s^2, by which the stiffness of contacts follows from a mass where there is no gravity."""
 
-HULL_CORNERS = 24
+HULL_CORNERS = 16
 """Corners by which a mesh touches a plane, if its hull has more."""
 
 RIM_POINTS = 12
