@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.written_back import written_back
 from whippletree.cli import main
 from whippletree.model.io.model_file import JointRange, Motor
 
@@ -207,3 +208,44 @@ def test_shapes_colours_and_meshes_come_back(tmp_path: Path) -> None:
             assert Path(one.file).name == Path(other.file).name
             assert one.size == pytest.approx(other.size, rel=1e-12)
             assert one.placement.matrix() == pytest.approx(other.placement.matrix(), abs=1e-12)
+
+
+def test_names_that_formats_keep_for_themselves(tmp_path: Path) -> None:
+    m = wt.Mechanism("world")
+    m.revolute("world", m.ground, m.body("world", wt.box((1, 2, 3), mass=1.0)), axis="y")
+    m.revolute("arm", "world", m.body("arm", wt.box((1, 2, 3), mass=1.0)), at=(1, 0, 0), axis="x")
+    m.frame("hand", on="arm", at=(0, 0, 1))
+    m.fixed("hand on arm", "arm", m.body("tool", wt.box((1, 1, 1), mass=1.0)))
+    q, wanted = np.array([0.3, 0.4]), m.build()
+    for ending in ("urdf", "sdf", "xml", "yaml"):
+        wt.write(wt.Model(m, {"guess": {"arm": 0.2}}), tmp_path / f"m.{ending}")
+        s = wt.read(tmp_path / f"m.{ending}").build()
+        there = np.zeros(2)
+        for name in ("world", "arm"):
+            own = "world joint" if (name, ending) == ("world", "sdf") else name
+            there[s.q_slice(own)] = q[wanted.q_slice(name)]
+        a = wanted.forward_dynamics(q, np.zeros(2))[[wanted.v_slice(name).start for name in ("world", "arm")]]
+        assert np.sort(s.forward_dynamics(there, np.zeros(2))) == pytest.approx(np.sort(a), rel=1e-12)
+
+
+def test_a_mechanism_without_bodies_is_written(tmp_path: Path) -> None:
+    for ending in ("urdf", "sdf", "xml", "yaml"):
+        wt.write(wt.Mechanism("empty"), tmp_path / f"m.{ending}")
+        assert wt.read(tmp_path / f"m.{ending}").build().nv == 0
+
+
+def test_a_quadruped_that_floats_with_a_cover_whose_inertia_no_body_has(tmp_path: Path) -> None:
+    """Frames that are not on their joints, a floating base, and what MuJoCo takes only together with its carrier."""
+    m = wt.Mechanism("quadruped")
+    trunk = m.body("trunk", wt.box((0.5, 0.2, 0.1), mass=8.0))
+    m.free("floating", m.ground, trunk)
+    cover = m.body("cover", wt.MassProperties.as_given(0.2, (0.1, 0, 0), (1e-4, 1e-4, 9e-4)))
+    m.fixed("screws", trunk, cover, at=(0, 0, 0.05))
+    for k, (x, y) in enumerate(((1, 1), (1, -1), (-1, 1), (-1, -1))):
+        thigh = m.body(f"thigh {k}", wt.box((0.04, 0.04, 0.2), mass=0.8, at=(0, 0, -0.1)))
+        shank = m.body(f"shank {k}", wt.cylinder(0.01, 0.2, mass=0.2))
+        m.revolute(f"hip {k}", trunk, thigh, at=(0.2 * x, 0.1 * y, 0), axis="y")
+        m.revolute(f"knee {k}", thigh, shank, at=(0, 0, -0.2), at_child=(0, 0, 0.1), axis="y")
+    for found in written_back(wt.Model(m), tmp_path, states=1):
+        assert not found.lacking
+        assert found.off < 1e-12, found

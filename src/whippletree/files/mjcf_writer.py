@@ -8,6 +8,7 @@ axis, a ball joint one, a weld a weld; where a loop is open at the start, sites 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -58,6 +59,10 @@ class _MjcfModel:
         self._chains = dict(_chains(whole))
         self._seats = {GROUND: Placement()} | {body: self._seat(body) for body in self._chains}
         self._inertias = principal_inertias(whole, self._chains, self._poses, self._seats)
+        self._names = {body: body for body in self._chains}
+        if "world" in self._names:  # MuJoCo calls the ground so
+            self._names["world"] = next(name for name in _others("world") if name not in self._names)  # without end
+            whole.remarks.add("changed", f'body "world" is called {quoted(self._names["world"])}')
         self._asset = root.add("asset")
         self._meshes: dict[tuple[str, tuple[float, ...]], str] = {}
         self._places = {GROUND: root.add("worldbody")}
@@ -90,7 +95,7 @@ class _MjcfModel:
         here = self._poses[body] @ self._seats[body]
         pose = (self._poses[parent] @ self._seats[parent]).inverse() @ here
         held = {"gravcomp": numbers([whole.weights[body]])} if body in whole.weights else {}
-        element = self._places[parent].add("body", name=body, **_placed(pose), **held)
+        element = self._places[parent].add("body", name=self._names[body], **_placed(pose), **held)
         self._places[body] = element
         for entry in joints:
             self._joint(element, entry, here)
@@ -215,7 +220,8 @@ class _MjcfModel:
         gap = one.matrix() - other.matrix() if tag == "weld" else one.matrix()[:3, 3] - other.matrix()[:3, 3]
         if np.abs(gap).max() <= _EXACT:
             sides.sort(key=lambda side: side[0] == GROUND)
-            bodies = {key: body for key, (body, _) in zip(("body1", "body2"), sides, strict=True) if body != GROUND}
+            pairs = zip(("body1", "body2"), sides, strict=True)
+            bodies = {key: self._names[body] for key, (body, _) in pairs if body != GROUND}
             point = (self._seats[sides[0][0]].inverse() @ sides[0][1]).point
             anchor = {"anchor": numbers(point)} if tag == "connect" else {}  # type: ignore[arg-type]
             equality.add(tag, name=name, **bodies, **anchor)
@@ -257,6 +263,11 @@ def _one_after_another(joints: list[WritableJoint]) -> bool:
     if all(isinstance(kind, _SINGLE) for kind in kinds):
         return True
     return isinstance(kinds[-1], Spherical) and all(isinstance(kind, Prismatic) for kind in kinds[:-1])
+
+
+def _others(name: str) -> Iterator[str]:
+    """Yield names like another, without end."""
+    return (f"{name} {k}" for k in count(2))
 
 
 def _rotation(axes: Array) -> Rotation3:

@@ -41,7 +41,7 @@ def to_sdf(whole: WritableModel) -> str:
     root = XmlTag("sdf", version="1.11")
     world = root.add("world", name=whole.description.name)
     world.add("gravity", numbers(whole.description.gravity))  # type: ignore[arg-type]
-    model = world.add("model", name=whole.description.name)
+    model = world.add("model", name=_names(whole)("model", whole.description.name))
     _SdfModel(whole, followers, model)
     return f'<?xml version="1.0"?>\n{root.text()}\n'
 
@@ -57,7 +57,8 @@ class _SdfModel:
         for entry in whole.closing:
             if not whole.is_closed(entry.use, self._poses):
                 whole.lacks(f"the loop at {quoted(entry.use.name)}, which is not closed at zero coordinates")
-        named = _names({entry.use.name for entry in whole.joints()}, whole)
+        named = _names(whole)
+        self._joints = {e.use.name: named("joint", e.use.name) for e in whole.joints()}
         self._links = {GROUND: "world"} | {body.name: named("link", body.name) for body in whole.bodies()}
         self._bodies()
         for frame in whole.frames:
@@ -105,7 +106,7 @@ class _SdfModel:
         if word is None:
             whole.lacks(f"the {use.joint.kind} joint {quoted(use.name)}")
             return
-        joint = self._tag.add("joint", name=use.name, type=word)
+        joint = self._tag.add("joint", name=self._joints[use.name], type=word)
         joint.add("parent", self._links[use.parent])
         joint.add("child", self._links[use.child])
         _pose(joint, self._on(use.child, use.on_child))
@@ -136,7 +137,7 @@ class _SdfModel:
                     limit.add(key, numbers([bound]))
         if entry.use.name in self._followers:
             _, leader, ratio, offset = self._followers[entry.use.name]
-            mimic = axis.add("mimic", joint=leader)
+            mimic = axis.add("mimic", joint=self._joints[leader])
             mimic.add("multiplier", numbers([ratio]))
             mimic.add("offset", numbers([offset]))
             mimic.add("reference", "0")
@@ -146,9 +147,9 @@ _WHOLE = 1e-12
 """How far a share may be from one and still be the whole weight."""
 
 
-def _names(taken: set[str], whole: WritableModel) -> Callable[[str, str], str]:
+def _names(whole: WritableModel) -> Callable[[str, str], str]:
     """Return what gives names that no joint, link or frame has yet; a change is told."""
-    used = {"world", *taken}
+    used = {"world", "__model__", "__root__"}
 
     def named(kind: str, name: str) -> str:
         found, k = name, 1
@@ -156,7 +157,7 @@ def _names(taken: set[str], whole: WritableModel) -> Callable[[str, str], str]:
             found, k = f"{name} {kind}{'' if k == 1 else f' {k}'}", k + 1
         used.add(found)
         if found != name:
-            whole.remarks.add("changed", f"{kind} {quoted(name)} is called {quoted(found)}: a joint has its name")
+            whole.remarks.add("changed", f"{kind} {quoted(name)} is called {quoted(found)}: its name is taken")
         return found
 
     return named

@@ -108,9 +108,12 @@ class _Robot:
 
     def _frames(self) -> None:
         """Write named frames as robots have them: links without mass, which are fixed to others."""
+        joints = {entry.use.name for entry in self._whole.joints()}
         for frame in self._whole.frames:
             self.tag.add("link", name=frame.name)
             name = f"{frame.name} on {self._name(frame.body)}"
+            while name in joints:
+                name = f"{name} (frame)"
             joint = self.tag.add("joint", name=name, type="fixed")
             joint.add("parent", link=self._name(frame.body))
             joint.add("child", link=frame.name)

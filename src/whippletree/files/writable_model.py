@@ -314,7 +314,7 @@ class WritableModel:
         guess = start.get("guess") or {}
         for entry in self.joints():
             given = guess.get(entry.use.name) if isinstance(guess, Mapping) else None
-            if given is not None:
+            if given is not None and not isinstance(given, Placement):  # that is the pose of a body
                 entry.start = tuple(float(x) for x in np.atleast_1d(np.asarray(given, dtype=float)))
         for key in start:
             if key not in ("guess", "nearest"):
