@@ -152,6 +152,10 @@ def test_tables_files_and_pictures(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read[:, 1], sweep.coordinate("D"))
     sweep.plot("D", "transmission angle", path=tmp_path / "s.png")
     assert (tmp_path / "s.png").stat().st_size > 5000
+    with pytest.warns(wt.AssemblyWarning, match="dead position"):
+        ended = four_bar().sweep_joint("D", [2.5, 2.6, 50.0])
+    np.testing.assert_array_equal(ended.table()["D.angle [rad]"], [2.5, 2.6, 50.0])
+    assert ended.table()["A.angle [rad]"].isna().tolist() == [False, False, True]
     hinge = wt.Mechanism("hinge")
     hinge.revolute("A", hinge.ground, hinge.body("door", mass=1.0, inertia=(1, 1, 1)), axis="z")
     with pytest.raises(wt.StateError, match='nothing moves beside the input "A"'):

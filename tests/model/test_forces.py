@@ -525,7 +525,7 @@ def test_folding_leaves_no_symbols():
     assert folded.parameters == () and len(folded.closures) == 0
 
 
-@pytest.mark.parametrize("value", [math.sin, math.sqrt, float, lambda x: round(float(x))])
+@pytest.mark.parametrize("value", [math.sin, math.sqrt, float, int, lambda x: round(float(x))])
 def test_functions_of_numbers_refuse_formulas_in_words(value):
     m = Mechanism("m")
     with pytest.raises(ModelError, match=r"t is a formula.*casadi\.sin"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -314,3 +315,24 @@ def test_runs_beside_others_are_of_the_same_bodies() -> None:
     assert len(scene.tracks[1]) == 5
     with pytest.raises(wt.StateError, match="other bodies"):
         run_scene(run, beside={"car": quarter_car().simulate(0.1)})
+
+
+def test_a_mechanism_is_shown_where_it_was_built(tmp_path: Path) -> None:
+    m = two_bars_to_a_slide()
+    pages = []
+    for guess in ({"A": 0.7, "B": -1.4}, {"A": -0.7, "B": 1.4}):
+        s = m.build(guess=guess)
+        pages.append(m.show(tmp_path / "a.html").html())
+        assert pages[-1] == s.show(s.q0, tmp_path / "b.html").html()
+    assert pages[0] != pages[1]
+
+
+def two_bars_to_a_slide() -> wt.Mechanism:
+    """A slider-crank with equal rods, which closes above and below its line."""
+    m = wt.Mechanism("slider-crank")
+    rods = [m.body(name, wt.rod(length=1.0, mass=1.0, axis="x")) for name in ("crank", "rod")]
+    m.revolute("A", m.ground, rods[0], axis="z")
+    m.revolute("B", rods[0], rods[1], at=(1, 0, 0), axis="z")
+    m.revolute("C", rods[1], m.body("piston", mass=1.0), at=(1, 0, 0), axis="z")
+    m.prismatic("D", m.ground, "piston", axis="x")
+    return m

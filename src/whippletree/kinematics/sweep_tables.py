@@ -83,7 +83,8 @@ def table(sweep: JointSweep, what: tuple[object, ...], more: object) -> pd.DataF
     """Return quantities as columns, the input first."""
     import pandas as pd
 
-    every = [(sweep.input_label, sweep.values), *columns(sweep, what, more)]
+    others = [(label, values) for label, values in columns(sweep, what, more) if label != sweep.input_label]
+    every = [(sweep.input_label, sweep.values), *others]  # the input's own coordinate has no value beyond the ends
     found = NamedColumns.joined([NamedColumns((label,), values[:, None]) for label, values in every])
     return pd.DataFrame({label.column: found.values[:, k] for k, label in enumerate(found.labels)})
 

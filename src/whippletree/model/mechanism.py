@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 
@@ -62,6 +62,7 @@ class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
     def __init__(self, name: str, gravity: VectorLike = (0.0, 0.0, -9.81)) -> None:
         super().__init__(name)
         self.gravity = gravity
+        self.built_with: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         counts = f"{len(self._bodies)} bodies, {len(self._joints)} joints, {len(self._closures)} closures"
@@ -283,11 +284,13 @@ class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
         loops are closed, `hold` which joints stay there; `cut` names joints at which loops must be cut, and
         `dependent` those whose motion shall follow from the others', as far as the loops allow it. `accuracy` tells how
         good the data of loops are, in radians and characteristic lengths (1e-6 unless given): equations that disagree
-        by no more than that count as redundant, and runs hold them to it. See `System`.
+        by no more than that count as redundant, and runs hold them to it. See `System`. What positions depend on is
+        kept in `built_with`, so that `show` shows the mechanism in the same one.
         """
         choices = {"guess": guess, "hold": hold, "cut": cut, "dependent": dependent, "accuracy": accuracy}
         given = {key: value for key, value in choices.items() if value is not None}
         system: System = imported("whippletree.system", "System")(self.describe(), fold=fold, **given)
+        self.built_with = {key: given[key] for key in ("guess", "hold", "cut", "accuracy") if key in given}
         return system
 
     if TYPE_CHECKING:

@@ -69,3 +69,4 @@ def _value(value: ca.SX) -> float:
 
 setattr(ca.SX, "__bool__", _truth)  # noqa: B010 - types do not allow it otherwise
 setattr(ca.SX, "__float__", _value)  # noqa: B010
+setattr(ca.SX, "__int__", lambda value: int(_value(value)))  # noqa: B010

@@ -139,13 +139,14 @@ class System:
         return _rebuild, (self.description, {**self.build_options, "guess": self._q0, "hold": None})
 
     def __repr__(self) -> str:
-        return f'System "{self.description.name}": {self.n_bodies} bodies, {self.nv} freedoms'
+        joints = f", of its joints; mobility {self.mobility.mobility}" if self._closed else ""
+        return f'System "{self.description.name}": {self.n_bodies} bodies, {self.nv} freedoms{joints}'
 
     def _repr_html_(self) -> str:
         described = self.description
         counts = [
             ("bodies", self.n_bodies),
-            ("freedoms", self.nv),
+            ("freedoms of the joints" if self._closed else "freedoms", self.nv),
             ("loops", len(self.plan.loops)),
             ("mobility", self.mobility.mobility),
             ("closures", ", ".join(use.name for use in described.closures)),

@@ -27,14 +27,15 @@ __all__ = ["animate", "show", "show_mechanism"]
 
 @user_facing
 def show_mechanism(mechanism: Mechanism, path: object = None, **options: Any) -> SceneView:
-    """Show the mechanism where it is assembled: in a notebook, in a browser, or written to a path.
+    """Show the mechanism where it was built last, or would be: in a notebook, in a browser, or written to a path.
 
     `path` ends in .html, .png or .glb. Options are `guess`, `hold`, `cut` and `accuracy` as for `build`, and those
     of `System.show`.
     """
-    building = {key: options[key] for key in ("guess", "hold", "cut", "accuracy") if key in options}
+    given = {key: options[key] for key in ("guess", "hold", "cut", "accuracy") if key in options}
+    building = mechanism.built_with | given
     system = mechanism.build(**building)
-    return show(system, None, path, **{key: value for key, value in options.items() if key not in building})
+    return show(system, None, path, **{key: value for key, value in options.items() if key not in given})
 
 
 @user_facing
