@@ -231,6 +231,8 @@ def acting(entry: WritableJoint) -> tuple[float, ...]:
 def bounds(entry: WritableJoint) -> tuple[float, float]:
     """The ends of a joint's range: what all formats hold of it."""
     r = entry.range
+    if r is not None and r.lower is not None and r.upper is not None and r.lower >= r.upper:
+        return np.inf, np.inf  # an empty one, which only some have
     return tuple(np.inf if r is None or x is None else x for x in ((r.lower, r.upper) if r else (0, 0)))
 
 

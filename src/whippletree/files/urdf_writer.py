@@ -5,6 +5,8 @@ A link's origin in URDF is on the joint that carries it, so frames of bodies mov
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical
 from whippletree.files.file_limits import NO_BOUND
@@ -75,6 +77,9 @@ class _Robot:
         if word is None:
             self._whole.lacks(f"the {use.joint.kind} joint {quoted(use.name)}")
             return
+        if bounds.lower is not None and bounds.upper is not None and bounds.lower >= bounds.upper:
+            self._whole.leaves_out(f"the range of joint {quoted(use.name)}, which is empty")
+            bounds = replace(bounds, lower=None, upper=None)
         limited = bounds.lower is not None or bounds.upper is not None
         joint = self.tag.add("joint", name=use.name, type="revolute" if word == "continuous" and limited else word)
         joint.add("parent", link=self._name(use.parent))
