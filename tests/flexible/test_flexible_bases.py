@@ -69,6 +69,21 @@ def test_runs_tables_and_equilibria_have_them() -> None:
     at_start = s.reactions(s.q0, s.v0)["B"].force
     assert run.reactions()["B"].force[0] == pytest.approx(at_start, rel=1e-9, abs=1e-9)
     assert len(run.table("B")) == 3
+    stored = run.dataset("reactions")["force"].sel(joint="B").to_numpy()
+    assert stored[0] == pytest.approx(at_start, rel=1e-9, abs=1e-9)
     rest = s.equilibrium()
     weight = sum(rest.reactions[name].force[2] * sign for name, sign in (("A", 1), ("D", 1)))
     assert weight == pytest.approx(3 * 9.81, rel=1e-6)
+
+
+def test_reactions_change_with_efforts_by_their_derivatives() -> None:
+    """Reactions are affine in efforts: differences are exact."""
+    s = loop_on_a_beam("base.middle", "base.tip").build(guess={"A": -1.2, "B": 1.2})
+    v = s.consistent_velocities(s.q0, np.random.default_rng(0).normal(size=s.nv))
+    slopes = s.derivatives_of("reactions", s.q0, v).tau
+
+    def wrenches(tau: np.ndarray) -> np.ndarray:
+        return np.array([one.wrench for one in s.reactions(s.q0, v, tau).values()])
+
+    for k, unit in enumerate(np.eye(s.nv)):
+        assert slopes[..., k] == pytest.approx(wrenches(unit) - wrenches(0 * unit), rel=1e-6, abs=1e-7)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from support.natural_models import five_links
+from support.natural_models import five_links, inversor
 from support.natural_trial import five_links as by_hand
 from support.natural_trial import march
 from support.sampling import deep
@@ -256,6 +256,20 @@ def test_tolerances_go_with_the_square_of_the_step() -> None:
     assert NaturalOptions(step=1e-3, tolerance=1e-3).settled == 1e-3
 
 
+def test_peaucellier_s_linkage_gets_better_with_smaller_steps() -> None:
+    """A tolerance that is the same for every step made errors grow below a quarter of a millisecond."""
+    s = inversor()
+    v = s.consistent_velocities(s.q0, {"Q": 0.5}, hold=["Q"])
+    fine = s.simulate(0.4, every=0.4, v=v, tolerance=1e-11)["Q"][-1]
+    errors = []
+    for step in (1e-3, 2.5e-4, 6.25e-5):
+        run = s.simulate(0.4, every=0.4, v=v, formulation="natural", step=step, projections=True)
+        errors.append(abs(run["Q"][-1] - fine))
+    assert errors[0] < 3e-7
+    assert errors[0] / errors[1] == pytest.approx(16.0, rel=0.1)
+    assert errors[1] / errors[2] == pytest.approx(16.0, rel=0.2)
+
+
 @pytest.mark.parametrize("step", [1e300, 1e-300, 1e10])
 def test_steps_beyond_numbers(step: float) -> None:
     with pytest.raises(wt.WhippletreeError):
@@ -267,6 +281,16 @@ def test_steps_beyond_numbers(step: float) -> None:
     else:
         assert stepper.step().name == "NOT_FINITE"
     assert four_bar().realtime(step=1e-10, method="natural").step().name == "DONE"
+
+
+def test_bodies_that_come_apart_are_told_in_words() -> None:
+    """Two rods that turn against each other by a quarter of a radian and more in a step."""
+    m = wt.Mechanism("two rods", gravity=(0, 0, -9.81))
+    near, far = (m.body(name, mass=1.0, com=(0.1, 0, 0.02), inertia=(0.02, 0.03, 0.04)) for name in ("near", "far"))
+    m.revolute("A", m.ground, near, axis="z")
+    m.revolute("B", near, far, axis="y", at=(0.2, 0, 0))
+    with pytest.raises(wt.SimulationError, match="take a smaller step"):
+        m.build().simulate(0.8, every=0.1, v=[100.0, -100.0], formulation="natural", step=5e-3)
 
 
 @pytest.mark.parametrize("bodies", [0, 1])

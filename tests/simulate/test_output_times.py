@@ -28,9 +28,11 @@ RUNS: list[dict[str, Any]] = [
         {"method": method, "step": 2e-3}
         for method in ("rk4", "semi_implicit_euler", "trapezoidal", "generalized_alpha")
     ),
-    {"method": "trapezoidal", "tolerance": 1e-4, "adaptive": True},
+    *({"method": method, "tolerance": 1e-4, "adaptive": True} for method in ("trapezoidal", "generalized_alpha")),
     {"coordinates": "absolute", "tolerance": 1e-7},
+    {"coordinates": "absolute", "method": "rk4", "step": 2e-3},
     {"formulation": "natural", "step": 2e-3},
+    {"formulation": "natural", "step": 2e-3, "projections": True},
 ]
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.errors import SimulationError, StateError
+from whippletree.errors import DynamicsError, SimulationError, StateError
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array, NotFiniteError
 from whippletree.model.names import suggestion
@@ -263,7 +263,7 @@ def simulate_natural(system: System, duration: Any, every: Any, t0: Any, options
     rows = run.march(steps)
     try:
         return _trajectory(run, rows, steps, stride, time.perf_counter() - began)
-    except NotFiniteError:
+    except (NotFiniteError, DynamicsError):  # of the states themselves, or of their energies
         raise SimulationError(
             f"in steps of {chosen.step:g} s the bodies come apart so far that they have no place: take a smaller step, "
             f"or leave alpha= and mu= out"
