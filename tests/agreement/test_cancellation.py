@@ -64,6 +64,14 @@ def test_a_locked_triangle_does_not_move_however_light(formulation: str) -> None
         assert np.abs(a).max() < (1e-9 if is_approximate(formulation) else 1e-12), mass
 
 
+@pytest.mark.parametrize("formulation", [name for name in FORMULATIONS if is_approximate(name)])
+def test_a_locked_triangle_bears_its_weight(formulation: str) -> None:
+    """What a penalty lets through is compared with gravity: where the loops hold everything, nothing else is left."""
+    for mass in (1e-9, 1.0, 1e6):
+        s = locked_triangle(mass)
+        assert np.abs(s.forward_dynamics(s.q0, s.v0, formulation=formulation)).max() < 1e-10 * 9.81, mass
+
+
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_a_light_triangle_that_holds_a_large_force_is_as_good_as_rigid(formulation: str) -> None:
     for light, heavy in RATIOS:

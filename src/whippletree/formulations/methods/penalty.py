@@ -11,7 +11,8 @@ stabilising terms bring a state that misses the closures back to them.
 
 The formulation is approximate, and estimates by how much, relative to the largest of |a|, and of a tenth of the squares
 of the joints' turning rates and of accelerations that each of tau - b would make by itself while the loops are closed
-(`compliance`, which numbers decide). In a mechanism that the loops lock, efforts make none, however light it is.
+(`compliance`, which numbers decide). In a mechanism that the loops lock, efforts make none, however light it is: there
+the scale is a small share of the acceleration of gravity, and without gravity there is no answer.
 """
 
 from __future__ import annotations
@@ -123,12 +124,15 @@ def _stabilised(closure_states: Sequence[ClosureState], settings: PenaltySetting
 _HELD = 0.1
 """The share of accelerations by velocities and single forces that counts: together they may leave a tenth of them."""
 
+_STILL = 2e-6
+"""The share of the acceleration of gravity that counts: what the loops lock may seem to move by 1e-10 of that."""
+
 
 def _made_of(walk: Unrolled, system: JointEquations, compliance: Sequence[float]) -> list[ca.SX]:
     """Return accelerations that velocities by themselves would make, and forces one by one."""
     rates = [node.joint_map(node.configuration())[0:3, :] @ node.v for node in walk.nodes if node.v.numel()]
     forced = [times(ca.SX(compliance[i]), force) for i, force in system.right.items()]
-    return [_HELD * largest([*(ca.sumsqr(rate) for rate in rates), *forced])]
+    return [_HELD * largest([*(ca.sumsqr(rate) for rate in rates), *forced]), _STILL * ca.norm_2(walk.gravity)]
 
 
 def _solve(problem: LoopProblem, settings: PenaltySettings) -> Solution:
