@@ -64,8 +64,8 @@ LEVELS_ABOVE = 6
 """How many folders above a model file those are looked for that a package's folder may stand in."""
 
 MOST_CONTACTS = 500
-"""Points on planes and pairs of bodies that become contacts unless more are asked for: each pair takes 0.03 s to
-compile, each point 0.01 s."""
+"""Points on planes and pairs of bodies that become contacts unless more are asked for: each pair takes 0.07 s to
+compile, each point 0.03 s."""
 
 SINKING = 1e-3
 """How deep a contact sinks in under the whole weight, relative to the largest dimension of what touches."""
