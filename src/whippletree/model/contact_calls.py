@@ -17,7 +17,7 @@ from whippletree.model.handles import ForceHandle
 from whippletree.model.joint_frames import AlignedSides
 from whippletree.model.names import called
 from whippletree.spatial.orientation import AxisLike, direction
-from whippletree.spatial.scalars import Scalar, VectorLike, scalar, vector
+from whippletree.spatial.scalars import Scalar, VectorLike, listed, scalar, vector
 
 __all__ = ["ContactCalls"]
 
@@ -195,7 +195,7 @@ class ContactCalls(ForceCalls):
 
 def _centres(length: object, axis: object, size: object, points: object) -> tuple[Scalar, ...]:
     """Return the points of a body that touch the ground, given in one of three ways; none is the point itself."""
-    if sum(given is not None for given in (length, size)) + bool(points) > 1:
+    if sum(given is not None for given in (length, size)) + bool(listed(points)) > 1:
         raise ModelError("give either length (a capsule), size (a box) or points")
     if length is not None:
         half = scalar(length, "length") / 2
