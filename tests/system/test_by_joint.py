@@ -128,3 +128,8 @@ def test_what_every_element_dissipates() -> None:
     each = s.dissipated_powers(q, v, z=z)
     assert list(each) == [use.name for use in s.description.forces]
     assert sum(each.values()) == pytest.approx(s.powers(q, v, z=z).dissipated, rel=1e-12)
+    shaped = s.dissipated_powers(np.stack([q, -q]), v, z=z)  # as of all calls, leading sizes broadcast
+    assert sum(shaped.values()) == pytest.approx(s.powers(np.stack([q, -q]), v, z=z).dissipated, rel=1e-12)
+    assert {power.shape for power in s.dissipated_powers(np.zeros((1, 0, s.nq)), s.v0).values()} == {(1, 0)}
+    with pytest.raises(wt.StateError, match="the batches do not fit together"):
+        s.dissipated_powers(q, v[:3])

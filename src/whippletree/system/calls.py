@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whippletree.system.large_composite import Pieces
     from whippletree.system.large_derivatives import DerivativesByColumn
 
-__all__ = ["Call", "Delegated", "checked_out", "number_of_threads"]
+__all__ = ["Call", "Delegated", "batch_shape", "checked_out", "number_of_threads"]
 
 _ROWS = 2  # dimensions of a plain batch
 _FLOAT = np.dtype(np.float64)
@@ -122,7 +122,7 @@ class Call:
             None if value is None and argument.optional else as_array(value, argument)
             for value, argument in zip(values, self.arguments, strict=True)
         ]
-        batch = _batch_shape(self.arguments, arrays)
+        batch = batch_shape(self.arguments, arrays)
         shape = (*batch, *self.shape)
         result = np.empty(shape) if out is None else checked_out(out, shape)
         count = int(np.prod(batch)) if batch else 1
@@ -211,8 +211,12 @@ def number_of_threads(threads: int | None) -> int:
     return int(threads)
 
 
-def _batch_shape(arguments: Sequence[Argument], arrays: Sequence[Array | None]) -> tuple[int, ...]:
-    """Return the shape that the arguments' leading dimensions broadcast to."""
+def batch_shape(arguments: Sequence[Argument], arrays: Sequence[Array | None]) -> tuple[int, ...]:
+    """Return the shape that the arguments' leading dimensions broadcast to.
+
+    >>> batch_shape([Argument("q", 2, str), Argument("v", 2, str)], [np.zeros((5, 2)), np.zeros(2)])
+    (5,)
+    """
     given = [(argument.name, a.shape) for argument, a in zip(arguments, arrays, strict=True) if a is not None]
     try:
         return np.broadcast_shapes(*(shape[:-1] for _, shape in given))

@@ -11,6 +11,7 @@ from whippletree.errors import ModelError, StateError
 from whippletree.foundation.short_text import Named
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
+from whippletree.system.calls import batch_shape
 from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues
 from whippletree.system.example_systems import quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import as_array
@@ -111,7 +112,7 @@ class ElementCalls:
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
     ) -> dict[str, Array]:
-        """Return the power that every force element dissipates, by name: (n,) for states in rows.
+        """Return the power that every force element dissipates, by name: (n,) for n states, one for a single state.
 
         It is negative where the element's law gives energy. This is for looking at a few states, and is not compiled.
 
@@ -120,23 +121,25 @@ class ElementCalls:
         array([15.])
         """
         inputs, described = self._evaluate.inputs, self._description
-        given = inputs.parameters(parameters)
+        given, nv = inputs.parameters(parameters), inputs.states.plan.nv
         states: dict[str, Array] = {
             "q": inputs.configurations(q),
             "v": inputs.velocities(v),
-            "tau": np.zeros(inputs.states.plan.nv)
-            if tau is None
-            else as_array(tau, inputs.argument("tau", inputs.states.plan.nv)),
+            "tau": np.zeros(nv) if tau is None else as_array(tau, inputs.argument("tau", nv)),
             "z": self.initial() if z is None else as_array(z, inputs.argument("z", len(self.names))),
             "t": as_array(t, inputs.argument("t", 1)),
             "parameters": np.array(described.parameter_values) if given is None else inputs.parameter_array(given),
         }
         if not described.forces:
             return Named()
-        n = max(np.atleast_2d(value).shape[0] for value in states.values())  # q, v, ... above
-        rows = {name: np.broadcast_to(np.atleast_2d(value), (n, value.shape[-1])) for name, value in states.items()}
-        powers = dissipated_powers(self._evaluate.engine.equations, rows)
-        return {use.name: powers[:, k] for k, use in enumerate(described.forces)}
+        arguments = [inputs.argument(name, value.shape[-1]) for name, value in states.items()]
+        batch = batch_shape(arguments, list(states.values())) or (1,)
+        powers = np.zeros((*batch, len(described.forces)))
+        if powers.size:
+            n = int(np.prod(batch))
+            rows = {k: np.broadcast_to(x, (*batch, x.shape[-1])).reshape(n, x.shape[-1]) for k, x in states.items()}
+            powers[:] = dissipated_powers(self._evaluate.engine.equations, rows).reshape(powers.shape)
+        return {use.name: powers[..., k] for k, use in enumerate(described.forces)}
 
     def forces(
         self,
