@@ -18,6 +18,7 @@ from whippletree.formulations.closures.closure_set import jacobian_rows
 from whippletree.formulations.closures.loop_solution import Solution, stabilised, stacked_rows
 from whippletree.formulations.closures.partition import at_rest, given_accelerations, partition
 from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.operation_stages import record_stage, unrecorded
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.spatial.scalars import expressions
@@ -186,17 +187,29 @@ def guard_digits(
     that it was added up from, and what efforts lack with the largest acceleration: estimates of approximate solutions
     go by what is heavy. Runs put every state back onto the closures.
     """
-    easy, exact = eq.loop_plan.cancelling(), request.method.exact
+    easy = eq.loop_plan.cancelling()
     if not easy:
         return result
-    states, given = eq.closure_set(x).evaluate(at_rest(walk)), given_accelerations(walk)
+    record_stage("solution", [solution.a, result])
+    with unrecorded():
+        missed = ca.mmax(ca.vertcat(*_missed(eq, request, x, walk, solution, easy)))
+    record_stage("watch over digits", missed)
+    return guard(result, missed <= 0)
+
+
+def _missed(
+    eq: Equations, request: Request, x: Symbols, walk: Unrolled, solution: Solution, easy: Sequence[float]
+) -> list[ca.SX]:
+    """Return by how much more than rounding accelerations miss the balance and each row of the closures."""
+    exact, given = request.method.exact, given_accelerations(walk)
+    states = eq.closure_set(x).evaluate(at_rest(walk))
     gamma = stabilised(stacked_rows(states, "second"), states, request.baumgarte)
     missed = [_accelerated(eq, x, walk, solution.a, easy, UNBALANCED if exact else PENALTY_PROMISE)]
     for row, total in zip(jacobian_rows(walk, states), gamma, strict=True) if exact else ():
         terms = [total, *(entry * solution.a[j] for j, entry in row.items() if j not in given)]
         size = sum((ca.fabs(term) for term in terms), ca.SX(0))
         missed.append(ca.fabs(sum(terms, ca.SX(0))) - CANCELLED * size)
-    return guard(result, ca.mmax(ca.vertcat(*missed)) <= 0)
+    return missed
 
 
 def _accelerated(eq: Equations, x: Symbols, walk: Unrolled, a: ca.SX, easy: Sequence[float], share: float) -> ca.SX:

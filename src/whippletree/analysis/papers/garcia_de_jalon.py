@@ -143,9 +143,8 @@ def jalon_counts(times: bool = True) -> Iterator[PaperTable]:
             why = other.get(stage, _STAGES[stage])
             rows.append((stage, f"{m}m + {a}a", work(ours), percent(ours.multiplications, m), work(folded[stage]), why))
         m, a = sum(x for x, _ in book.values()), sum(y for _, y in book.values())
-        rows.append(
-            ("total", f"{m}m + {a}a", work(full.total), percent(full.total.multiplications, m), work(folded.total), "")
-        )
+        every, traced = (sum((one[stage] for stage in book), OperationCount()) for one in (full, folded))
+        rows.append(("total", f"{m}m + {a}a", work(every), percent(every.multiplications, m), work(traced), ""))
         yield PaperTable(
             f"Garcia de Jalon and Bayo, table {title}, formulation B",
             ("stage", "book", "counted, unfolded", "of it", "traced", "why"),

@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass
 
 import casadi as ca
 
-__all__ = ["Stage", "record_stage", "record_step", "recording"]
+__all__ = ["Stage", "record_stage", "record_step", "recording", "unrecorded"]
 
 Stage = tuple[str, list[ca.SX]]
 
@@ -66,6 +66,22 @@ def recording(*, steps: bool = False) -> Iterator[list[Stage]]:
         yield found
     finally:
         where.reset(token)
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Record no stages meanwhile: what is computed belongs to a stage that is recorded as a whole afterwards.
+
+    >>> with recording() as stages, unrecorded():
+    ...     record_stage("square", [ca.SX.sym("x") ** 2])
+    >>> stages
+    []
+    """
+    token = _stages.set(None)
+    try:
+        yield
+    finally:
+        _stages.reset(token)
 
 
 def _parts(values: object) -> Iterator[ca.SX]:
