@@ -21,8 +21,9 @@ from support.loop_agreement import computed
 from support.loop_models import built
 from support.random_loops import MEMBERS, case
 from support.random_trees import random_mechanism, random_states
-from support.sampling import sampled, shared
+from support.sampling import deep, sampled, shared
 from whippletree.elements.joints import Fixed
+from whippletree.formulations.methods import registry
 
 Array = np.ndarray
 TOLERANCE = 1e-9
@@ -87,6 +88,35 @@ def test_random_trees(seed: int, bodies: int) -> None:
         assert relative(getattr(found_slopes, kind)[free], theirs) < TOLERANCE, kind
 
 
+NATURAL = tuple(
+    one.text for one in registry.loop_formulations() if "natural" in one.text.split("/") and one.text != "natural"
+)
+"""Natural coordinates, with all that can be chosen within them."""
+
+
+def may_miss(name: str) -> float:
+    """What penalties miss by shrinks with each correction, and is not rounding alone."""
+    return 1e-6 if {"penalty", "augmented"} & set(name.split("/")) else TOLERANCE
+
+
+@pytest.mark.parametrize(("seed", "bodies"), sampled(TREES, lambda key: key in ((1, 3), (2, 3))))
+def test_random_trees_in_natural_coordinates(seed: int, bodies: int) -> None:
+    plain = random_mechanism(seed, bodies, prescribed=0.2).build()
+    mechanism, numbers = armed(plain, seed)
+    s, A = mechanism.build(), np.diag(numbers)
+    x = SimpleNamespace(**{name: rows[0] for name, rows in random_states(plain, seed, 1).items()})
+    given = np.zeros(s.nv, dtype=bool)
+    for use in s.description.joints:
+        given[s.v_slice(use.name)] = use.prescribed
+    free, M, expected = ~given, plain.mass_matrix(x.q) + A, np.where(given, x.a, 0.0)
+    right = (x.tau - plain.bias_force(x.q, x.v) - M @ expected)[free]
+    expected[free] = np.linalg.solve(M[np.ix_(free, free)], right)
+    options = {"a": x.a} if given.any() else {}
+    for name in shared(NATURAL, seed):
+        found = s.forward_dynamics(x.q, x.v, x.tau, formulation=name, **options)
+        assert relative(found, expected) < may_miss(name), name
+
+
 ALWAYS = (("one loop", 2), ("overconstrained", 0), ("coupled", 1))
 
 
@@ -100,6 +130,17 @@ def test_random_loops(family: str, i: int) -> None:
         found = computed(s, c, "forward_dynamics", name)
         expected = c.equations.solve(c.tau - numbers * found, c.loads).joints
         assert relative(found, expected) < TOLERANCE, name
+
+
+@pytest.mark.parametrize(("family", "i"), sampled([key for key in MEMBERS if key[1] < 8], lambda key: key in ALWAYS))
+def test_random_loops_in_natural_coordinates(family: str, i: int) -> None:
+    c = case(family, i)
+    mechanism, numbers = armed(built(c.looped), i)
+    s = mechanism.build(guess=c.q)
+    for name in shared(NATURAL, i):
+        found = computed(s, c, "forward_dynamics", name)
+        expected = c.equations.solve(c.tau - numbers * found, c.loads).joints
+        assert relative(found, expected) < may_miss(name), name
 
 
 def chain(n: int, armature: bool, x: object = 0.3) -> wt.Mechanism:
@@ -293,12 +334,68 @@ def test_bad_numbers_are_refused() -> None:
         m.joint("W", m.ground, m.body("b"), Fixed(), armature=1.0)
 
 
-def test_where_it_is_not_possible_words_say_so() -> None:
-    s = pendulum(armature=0.1).build()
-    with pytest.raises(wt.StateError, match="natural coordinates have no rates of joints"):
-        s.forward_dynamics([0.1], [0.0], formulation="natural")
-    with pytest.raises(wt.StateError, match='absolute coordinates have no rates of joints, and joint "hinge"'):
-        s.simulate(0.1, coordinates="absolute")
+def limb(n: int, armature: object) -> wt.Mechanism:
+    """A chain on a slide and a universal joint, pulled by a spring."""
+    m = wt.Mechanism("limb")
+    own, on = m.parameter("own", 0.3) if armature == "parameter" else armature, m.ground
+    for k in range(n):
+        body = m.body(f"b{k}", wt.box((0.3, 0.1, 0.1), mass=1.0 + 0.1 * k, at=(0.15, 0.02, 0.01)))
+        at = (0.3 if k else 0.0, 0.0, 0.0)
+        if k == 2:
+            m.universal(f"j{k}", on, body, at=at, armature=own)
+        elif k == 1:
+            m.prismatic(f"j{k}", on, body, at=at, axis="x", armature=own)
+            m.spring("pull", m.ground, body, at=(0.2, 0.7, 0.4), stiffness=30.0, free_length=0.1)
+        else:
+            m.revolute(f"j{k}", on, body, at=at, axis="xy"[k % 2], armature=own)
+        on = body
+    return m
+
+
+@pytest.mark.parametrize(("bodies", "own"), [(2, "parameter"), *deep([(4, 0.3), (9, 0.3), (9, "parameter")])])
+def test_runs_in_natural_coordinates(bodies: int, own: object) -> None:
+    """Of the second order beside an integration in joint coordinates; nine bodies are loops over blocks of three."""
+    s = limb(bodies, own).build()
+    given = {"parameters": {"own": 0.5}} if own == "parameter" else {}
+    expected = s.simulate(0.5, tolerance=1e-10, **given).q[-1]
+    for how in ({}, {"projections": True}):
+        far = [
+            relative(s.simulate(0.5, formulation="natural", step=h, **how, **given).q[-1], expected)
+            for h in (2e-3, 1e-3)
+        ]
+        assert far[0] < 1e-4
+        assert far[1] < 0.3 * far[0]
+    run = s.simulate(0.05, formulation="natural", step=1e-3, iterations=3)
+    stepper = s.realtime(step=1e-3, method="natural", iterations=3)
+    for _ in range(50):
+        stepper.step()
+    assert relative(stepper.q, run.q[-1]) < 1e-9
+
+
+def test_armature_in_natural_coordinates() -> None:
+    """It is the mass of the joint's coordinate, which is then an unknown; that of a ball is refused by runs."""
+    s = limb(3, 0.3).build()
+    natural = s.natural
+    own = [part.where.start for part in natural.relative]
+    assert [part.name for part in natural.relative][:2] == ["j0 angle", "j1 displacement"]
+    np.testing.assert_array_equal(natural.mass_matrix[own][:, own], 0.3 * np.eye(4))
+    q, v = s.random(4), np.random.default_rng(4).normal(size=s.nv)
+    _, rates = natural.state(q, v)
+    assert 0.5 * rates @ natural.mass_matrix @ rates == pytest.approx(s.energy(q, v).kinetic, rel=1e-12)
+    with pytest.raises(wt.StateError, match=r'the velocities of the spherical joint "j3" are not their rates'):
+        chain(4, armature=True).build().simulate(0.1, formulation="natural", step=1e-3)
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_runs_in_absolute_coordinates(loop: bool) -> None:
+    """The twin, in which all joints are cut, keeps the rates of those with armature."""
+    s = (
+        four_bar(A=0.1, B=0.2, C=0.3, D=0.4).build(guess={"A": -1.0, "B": 1.0, "C": 2.0})
+        if loop
+        else chain(4, armature=True).build()
+    )
+    found, expected = (s.simulate(0.3, tolerance=1e-9, coordinates=name) for name in ("absolute", "joint"))
+    assert relative(found.q[-1], expected.q[-1]) < 1e-7
 
 
 def four_bar(**armature: float) -> wt.Mechanism:

@@ -23,10 +23,14 @@ from whippletree.formulations.natural.natural_equations import (
     NaturalMotion,
     natural_forces,
     natural_joints,
-    refuse_armature,
     refuse_own_coordinates,
 )
-from whippletree.formulations.natural.natural_model import NaturalElement, NaturalModel, make_natural_model
+from whippletree.formulations.natural.natural_model import (
+    NaturalElement,
+    NaturalJoint,
+    NaturalModel,
+    make_natural_model,
+)
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.node_tree import column
 from whippletree.formulations.nodes.sweeps import Unrolled
@@ -38,6 +42,7 @@ from whippletree.kernels.cache import open_cache
 from whippletree.kernels.kernel import Array, Kernel, Signature
 from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.lowering import StraightLine
+from whippletree.model.names import quoted
 from whippletree.natural.natural_fit import fit_bodies, fit_joint
 from whippletree.programs.loop_program import LoopProgram
 from whippletree.spatial.scalars import shown
@@ -78,9 +83,10 @@ class NaturalCoordinates:
     """The points and unit vectors of a mechanism, their conditions, and conversions of states.
 
     The coordinates x are those of the elements that are not on the ground, three each: points in metres, and vectors;
-    then the joint coordinates that gears and other closures depend on (`relative`), with all their turns.
-    Bodies that are welded together are one. `mass_matrix` is constant; `conditions` names the residuals, which are
-    squares of lengths and products of them for rigid bodies, and what joints hold beyond the elements they share.
+    then the joint coordinates that gears and other closures depend on, and those of joints with armature, which is
+    their mass (`relative`), with all their turns. Bodies that are welded together are one. `mass_matrix` is constant;
+    `conditions` names the residuals, which are squares of lengths and products of them for rigid bodies, and what
+    joints hold beyond the elements they share.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> natural = four_bar().natural
@@ -104,7 +110,6 @@ class NaturalCoordinates:
         """The natural model: elements, bodies, conditions."""
         walk, tree = self.walk, self.equations.node_tree()
         refuse_own_coordinates(walk)
-        refuse_armature(walk)
         names = [_body_name(tree.where, k) for k in range(len(walk.nodes))]
         joints = [constants.use.name for constants in tree.node_constants]
         described = self.system.description
@@ -138,8 +143,15 @@ class NaturalCoordinates:
         return len(self.walk.nodes) + coordinate.cut if coordinate.cut is not None else int(coordinate.node or 0)
 
     def _relative_joints(self, model: NaturalModel) -> tuple[int, ...]:
-        """Return the joints whose coordinates are unknowns: closures depend on them, or the type states nothing."""
+        """Return the joints whose coordinates are unknowns.
+
+        Closures depend on them, or the type states nothing, or they have armature, which is then their mass.
+        """
         found = {self._joint_of(c) for one in self._described_conditions for c in one.coordinates}
+        armed = [k for k, joint in enumerate(model.joints) if joint.armature is not None]
+        for k in armed:
+            _refuse_turning_rates(model.joints[k])
+        found |= set(armed)
         bare = unstated(model)
         found |= {k for k, joint in enumerate(model.joints) if joint in bare and joint.joint.nq == joint.joint.nv}
         return tuple(sorted(found))
@@ -175,7 +187,7 @@ class NaturalCoordinates:
 
     @property
     def relative(self) -> tuple[NaturalPart, ...]:
-        """The coordinates of joints that are unknowns beside the elements, since a gear, say, depends on them."""
+        """The coordinates of joints that are unknowns beside the elements: gears depend on them, or they have mass."""
         names = ["ground", *(body.name for body in self.model.bodies)]
         found = []
         for k, where in self.model.relative_places().items():
@@ -216,19 +228,22 @@ class NaturalCoordinates:
         n, where = self.n_coordinates, self.model.places()
         M = np.zeros((n, n))
         given = self.parameter_values(parameters)
-        values = np.array(self._masses_of_bodies(*given) if given else self._masses_of_bodies()["o0"])
+        values, armature = map(np.array, self._masses.call([ca.DM(one) for one in given]))
         for k, body in enumerate(self.model.bodies):
             for i, e in enumerate(body.basis):
                 for j, f in enumerate(body.basis):
                     if e in where and f in where:
                         M[where[e], where[f]] += values[i, 4 * k + j] * np.eye(3)
+        own = list(self.model.armature())
+        M[own, own] = armature.ravel()
         return M
 
     @made_once
-    def _masses_of_bodies(self) -> ca.Function:
-        """M of all bodies beside each other (4, 4 n), of the parameters."""
+    def _masses(self) -> ca.Function:
+        """M of all bodies beside each other (4, 4 n), and armature of relative coordinates, of the parameters."""
         blocks = ca.densify(ca.SX(ca.horzcat(*(body.M for body in self.model.bodies))))
-        return ca.Function("M", self.parameter_symbols, [blocks])
+        armature = ca.densify(ca.SX(ca.vertcat(ca.SX(0, 1), *self.model.armature().values())))
+        return ca.Function("M", self.parameter_symbols, [blocks, armature])
 
     def rows_at(self, x: ArrayLike, rates: ArrayLike, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return Phi_x (m, n) and Phi'' at zero accelerations (m) at coordinates and velocities, t = 0."""
@@ -465,6 +480,18 @@ class NaturalCoordinates:
     def _repr_html_(self) -> str:
         conditions = html_table([(name,) for name in self.conditions], ("condition",))
         return html_section(self._head(), html_table(self._table(), ("", "name", "bodies")), conditions)
+
+
+def _refuse_turning_rates(joint: NaturalJoint) -> None:
+    """Refuse armature of velocities that are no rates of coordinates: those of a ball would not be constant masses."""
+    q = ca.SX.sym("q", joint.joint.nq)
+    rates = joint.joint.rate_map(q)
+    if not rates.is_square() or not (rates - ca.SX.eye(joint.joint.nv)).is_zero():
+        raise StateError(
+            f"in natural coordinates armature is the mass of a joint's coordinates, and the velocities of the "
+            f"{joint.joint.kind} joint {quoted(joint.name)} are not their rates: take its armature away, or run in the "
+            "coordinates of joints"
+        )
 
 
 def _body_name(where: dict[str, tuple[int, Any]], node: int) -> str:

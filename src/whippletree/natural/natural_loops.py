@@ -72,7 +72,9 @@ class NaturalLoops:
         self.conditions = [self._condition(r, some) for r, some in enumerate(found)]
         self._body_numbers = [self._keep(ca.vertsplit(ca.vec(body.W))) for body in self.model.bodies]
         self._mass_numbers = {
-            (i, j): self._keep([self._mass(i, j)]) for i, j in self.K.places if self.K.rank[i] >= self.K.rank[j]
+            (i, j): self._keep(ca.vertsplit(self._mass(i, j)))
+            for i, j in self.K.places
+            if self.K.rank[i] >= self.K.rank[j]
         }
         take, nq, nv = self.memory.take, natural.system.nq, natural.system.nv
         whole, everywhere = self.whole, self.whole + 3 * len(fixed)
@@ -137,7 +139,7 @@ class NaturalLoops:
         return found
 
     def _masses(self) -> dict[tuple[int, int], ca.SX]:
-        """Return M by pairs of free elements, each once and to be read times I_3."""
+        """Return M by pairs of blocks, each once: a number to be read times I_3, or a diagonal of relative ones."""
         found: dict[tuple[int, int], ca.SX] = {}
         for body in self.model.bodies:
             for i, e in enumerate(body.basis):
@@ -145,6 +147,8 @@ class NaturalLoops:
                     a, b = sorted((self.place[e], self.place[f]))
                     if b < self.n_free and not body.M[i, j].is_zero():
                         found[a, b] = found.get((a, b), ca.SX(0)) + body.M[i, j]
+        for place, inertia in self.model.armature().items():
+            found.setdefault((place // 3, place // 3), ca.SX.zeros(3))[place % 3] = inertia
         return found
 
     def _mass(self, i: int, j: int) -> ca.SX:
@@ -348,14 +352,21 @@ class NaturalLoops:
     def _quadratic(self, region: Numbers, which: int) -> ItemLoop:
         """Return the loop that adds up x^T M x."""
         table = LoopTable()
-        m, x, y = ca.SX.sym("m"), ca.SX.sym("x", 3), ca.SX.sym("y", 3)
-        given: list[Bound] = [(m, self.numbers.by(1, 1)), (x, region.by(2, 3)), (y, region.by(3, 3))]
+        x, y = ca.SX.sym("x", 3), ca.SX.sym("y", 3)
         total = self.energies.part(which, 1).added
         for (a, b), numbers in self._mass_numbers.items():
             if not self._mass(a, b).is_zero():
-                value = m * ca.sumsqr(x) if a == b else 2 * m * ca.dot(x, y)
-                table.add(a == b, partial(step_function, given, [(value, total)]), (numbers, 3 * a, 3 * b))
+                m, from_numbers = self._mass_symbol(a, b)
+                given: list[Bound] = [from_numbers, (x, region.by(2, 3)), (y, region.by(3, 3))]
+                value = ca.dot(m * x, x) if m.numel() > 1 else m * ca.sumsqr(x) if a == b else 2 * m * ca.dot(x, y)
+                step = partial(step_function, given, [(value, total)])
+                table.add((a == b, m.numel()), step, (numbers, 3 * a, 3 * b))
         return table.loop()
+
+    def _mass_symbol(self, a: int, b: int) -> tuple[ca.SX, Bound]:
+        """Return a symbol for a mass of M, and where its numbers are."""
+        m = ca.SX.sym("m", self._mass(a, b).numel())
+        return m, (m, self.numbers.by(1, m.numel()))
 
     def forgotten(self) -> Steps:
         """Return the loop that sets the multipliers to zero."""
@@ -370,29 +381,32 @@ class NaturalLoops:
     def _stiff_masses(self, symmetric: bool) -> ItemLoop:
         """Return the loop that sets K to 4/h^2 M, and to one where a block is filled."""
         table, at = LoopTable(), self.K.blocks.by(2, 9)
-        m, h = ca.SX.sym("m"), ca.SX.sym("h")
-        given: list[Bound] = [(m, self.numbers.by(1, 1)), (h, self.h)]
+        h = ca.SX.sym("h")
         for (i, j), start in self.K.places.items():
             if symmetric and self.K.rank[i] < self.K.rank[j]:
                 continue
             empty = self._mass(i, j).is_zero()
             filled = self.whole - self.n if i == j == self.n_blocks - 1 else 0
-            value = ca.diag(ca.SX([0] * (3 - filled) + [1] * filled)) if empty else 4 / h**2 * m * ca.SX.eye(3)
+            m, from_numbers = self._mass_symbol(i, j)
+            ones = ca.diag(ca.SX([0] * (3 - filled) + [1] * filled))
+            value = ones if empty else 4 / h**2 * m * ca.SX.eye(3) if m.numel() == 1 else ones + 4 / h**2 * ca.diag(m)
             row = (self._mass_number(i, j), start)
-            table.add((empty, filled), partial(step_function, given, [(value, at)]), row)
+            step = partial(step_function, [from_numbers, (h, self.h)], [(value, at)])
+            table.add((empty, filled, m.numel()), step, row)
         return table.loop()
 
     def _mass_times(self, region: Numbers, factor: float, into: Numbers | None = None) -> ItemLoop:
         """Return the loop that adds a multiple of M times a column to f, or to another one."""
         table, target = LoopTable(), self.f if into is None else into
-        m, x, y = ca.SX.sym("m"), ca.SX.sym("x", 3), ca.SX.sym("y", 3)
-        given: list[Bound] = [(m, self.numbers.by(1, 1)), (x, region.by(2, 3)), (y, region.by(3, 3))]
+        x, y = ca.SX.sym("x", 3), ca.SX.sym("y", 3)
         first, second = target.by(2, 3).added, target.by(3, 3).added
         for (a, b), numbers in self._mass_numbers.items():
             if not self._mass(a, b).is_zero():
+                m, from_numbers = self._mass_symbol(a, b)
+                given: list[Bound] = [from_numbers, (x, region.by(2, 3)), (y, region.by(3, 3))]
                 own, other = (factor * m * x, first), (factor * m * y, first)
                 results = [own] if a == b else [other, (factor * m * x, second)]
-                table.add(a == b, partial(step_function, given, results), (numbers, 3 * a, 3 * b))
+                table.add((a == b, m.numel()), partial(step_function, given, results), (numbers, 3 * a, 3 * b))
         return table.loop()
 
     def _each_condition(self, make: Callable[[_ConditionKind], StepFunction]) -> Steps:

@@ -345,7 +345,7 @@ class NaturalSteps:
                     if e >= f and e in where and f in where and not body.M[i, j].is_zero():
                         for c in range(3):
                             add_to(M, (where[e].start + c, where[f].start + c), body.M[i, j])
-        return M
+        return M | {(i, i): inertia for i, inertia in model.armature().items()}
 
     def _mass_times(self, a: ca.SX) -> ca.SX:
         total = [ca.SX(0)] * self.layout.n

@@ -95,9 +95,6 @@ class AbsoluteCoordinates:
     def system(self) -> System:
         """The twin, in which every body has a free joint and all other joints are cut."""
         described, here = self.joint_system.description, Placement.identity()
-        armed = next((use.name for use in described.joints if use.armature), None)
-        if armed is not None:
-            raise StateError(f'absolute coordinates have no rates of joints, and joint "{armed}" has armature')
         free = tuple(JointUse(self.joint_of(b), Free(), GROUND, b, here, here, False) for b in self.bodies)
         whole = replace(described, joints=(*described.joints, *free))
         cut = [use.name for use in described.joints if use.joint.nv] if self.bodies else None

@@ -9,6 +9,9 @@ coordinates: a force f at a point and a moment n are Q_e = w_e f + n x a_e. So w
 bodies in joint coordinates does so here, and joint accelerations are those of the bodies they join.
 
 There are no centrifugal forces, and gravity is constant: Q_e = g int w_e dm.
+
+Armature a of a joint is inertia of its rate, v' = J x'' + b: it adds J^T a J to M and -J^T a b to Q, J being the rows
+by which joint accelerations follow.
 """
 
 from __future__ import annotations
@@ -46,13 +49,14 @@ __all__ = [
     "ElementRows",
     "NaturalEquations",
     "NaturalMotion",
+    "RateRow",
+    "add_rates",
     "closing_equations",
     "element_forces",
     "levers",
     "natural_equations",
     "natural_forces",
     "natural_joints",
-    "refuse_armature",
     "refuse_own_coordinates",
     "walk_model",
 ]
@@ -69,9 +73,9 @@ def natural_joints(
         near, far = NodeFrame(walk.parents[k], node.rotation, node.point), NodeFrame(k, eye, ca.SX.zeros(3))
         name = names[k] if names else f"joint {k}"
         if isinstance(node.joint, Reversed):
-            found.append(NaturalJoint(name, node.joint.joint, (far, near)))
+            found.append(NaturalJoint(name, node.joint.joint, (far, near), armature=node.armature))
         else:
-            found.append(NaturalJoint(name, node.joint, (near, far)))
+            found.append(NaturalJoint(name, node.joint, (near, far), armature=node.armature))
     for one in closure_set.attachments.cuts if closure_set else ():
         found.append(NaturalJoint(one.use.name, one.joint, one.frames))
     return [replace(joint, shares=k not in cut) for k, joint in enumerate(found)]
@@ -81,14 +85,6 @@ def refuse_own_coordinates(walk: Unrolled) -> None:
     """Refuse bodies that are not rigid."""
     if any(node.shared or node.body is not None for node in walk.nodes):
         raise StateError("natural coordinates are for rigid bodies: a body here has coordinates of its own")
-
-
-def refuse_armature(walk: Unrolled) -> None:
-    """Refuse joints whose own rates have inertia."""
-    if any(node.armature is not None for node in walk.nodes):
-        raise StateError(
-            "natural coordinates have no rates of joints, and a joint here has armature: choose another formulation"
-        )
 
 
 def walk_model(walk: Unrolled, closure_set: ClosureSet | None = None, opening: Opening | None = None) -> NaturalModel:
@@ -146,9 +142,31 @@ class ElementRows(NamedTuple):
     bias: ca.SX
 
 
+class RateRow(NamedTuple):
+    """The acceleration of a joint with armature: a row on the unknowns, what no unknown brings, and its inertia."""
+
+    row: Row
+    bias: ca.SX
+    inertia: ca.SX
+
+
+def add_rates(mass: dict[tuple[int, int], ca.SX], right: Row, rates: Sequence[RateRow]) -> None:
+    """Add the inertias of joints' own rates to M, of which one half is kept, and what they need to Q."""
+    for one in rates:
+        for i, x in one.row.items():
+            heavy = one.inertia * x
+            right[i] = right[i] - heavy * one.bias
+            for j, y in one.row.items():
+                if j <= i:
+                    add_to(mass, (i, j), heavy * y)
+
+
 @dataclass(frozen=True)
 class NaturalEquations:
-    """M, Q, and the conditions as rows with gamma, by place in x; `joints` give joint accelerations from x''."""
+    """M, Q, and the conditions as rows with gamma, by place in x; `joints` give joint accelerations from x''.
+
+    `armed` are rates that have inertia of their own, as far as M is without it.
+    """
 
     model: NaturalModel
     mass: dict[tuple[int, int], ca.SX]
@@ -157,6 +175,7 @@ class NaturalEquations:
     gamma: list[ca.SX]
     joints: list[tuple[slice, ElementRows]]
     nv: int
+    armed: Sequence[RateRow] = ()
 
     def joint_accelerations(self, x: Row) -> ca.SX:
         """Return the accelerations (nv) of the tree's joints, zero at cut ones."""
@@ -182,7 +201,6 @@ def natural_forces(walk: Unrolled, model: NaturalModel) -> ca.SX:
 
 def natural_equations(walk: Unrolled, closure_set: ClosureSet | None) -> NaturalEquations:
     """Return the equations on a walk, whose nodes have their loads and efforts."""
-    refuse_armature(walk)
     model = walk_model(walk, closure_set)
     motion = NaturalMotion.of(walk, model)
     made = _Assembly(walk, model, motion)
@@ -191,6 +209,7 @@ def natural_equations(walk: Unrolled, closure_set: ClosureSet | None) -> Natural
     made.tree_joints(closure_set)
     if closure_set is not None:
         made.closures(closure_set)
+    add_rates(made.mass, made.right, made.armed)
     return NaturalEquations(model, made.mass, made.right, made.rows, made.gamma, made.joints, walk.nv)
 
 
@@ -205,7 +224,7 @@ def closing_equations(
     made.described(natural_conditions(model, opening=opening), closure_set.t)
     made.tree_joints(closure_set)
     made.closures(closure_set)
-    return NaturalEquations(model, {}, made.right, made.rows, made.gamma, made.joints, walk.nv)
+    return NaturalEquations(model, {}, made.right, made.rows, made.gamma, made.joints, walk.nv, made.armed)
 
 
 def levers(body: NaturalBody, R: ca.SX) -> list[ca.SX]:
@@ -240,6 +259,7 @@ class _Assembly:
         self.gamma: list[ca.SX] = []
         self.joints: list[tuple[slice, ElementRows]] = []
         self.rates: dict[str, ElementRows] = {}
+        self.armed: list[RateRow] = []
 
     def bodies(self) -> None:
         """Add the bodies' masses, weights and loads."""
@@ -287,13 +307,19 @@ class _Assembly:
 
     def hold(self, rows: ElementRows) -> None:
         """Add rows on accelerations as conditions."""
+        self.rows += self._by_place(rows)
+        self.gamma += entries(ca.densify(rows.bias))
+
+    def _by_place(self, rows: ElementRows) -> list[Row]:
+        """Return rows by place in x."""
         blocks = {self.where[e].start: entries(ca.densify(block.T)) for e, block in rows.on.items() if e in self.where}
-        for r, bias in enumerate(entries(ca.densify(rows.bias))):
+        found: list[Row] = []
+        for r in range(rows.bias.shape[0]):
             row: Row = {}
             for at, block in blocks.items():
                 row |= {at + c: x for c, x in enumerate(block[3 * r : 3 * r + 3]) if not x.is_zero()}
-            self.rows.append(row)
-            self.gamma.append(bias)
+            found.append(row)
+        return found
 
     def tree_joints(self, closure_set: ClosureSet | None) -> None:
         """Add what the tree's joints do: types that only conditions on accelerations hold, drives, efforts."""
@@ -316,6 +342,9 @@ class _Assembly:
             else:
                 for e, block in rate.on.items():
                     self._push(e, block.T @ node.tau)
+                if node.armature is not None:
+                    parts = (self._by_place(rate), entries(ca.densify(rate.bias)), entries(node.armature))
+                    self.armed += map(RateRow, *parts)
 
     def closures(self, closure_set: ClosureSet) -> None:
         """Add the closures that are not joints whose elements are shared."""

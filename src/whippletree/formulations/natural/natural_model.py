@@ -106,13 +106,15 @@ _CONDITIONS_ONLY = SharingRule()
 class NaturalJoint:
     """A joint between two bodies: its frame on the described parent, then that on the child.
 
-    Where it does not `share`, all that it holds is conditions: loops are cut there.
+    Where it does not `share`, all that it holds is conditions: loops are cut there. `armature` is the inertia (nv) of
+    its own rates, if they have any.
     """
 
     name: str
     joint: Joint
     frames: tuple[NodeFrame, NodeFrame]
     shares: bool = True
+    armature: ca.SX | None = None
 
     @property
     def rule(self) -> SharingRule:
@@ -241,6 +243,14 @@ class NaturalModel:
         for k in self.relative:
             found[k] = slice(at, at + self.joints[k].joint.nv)
             at = found[k].stop
+        return found
+
+    def armature(self) -> dict[int, ca.SX]:
+        """Return the inertias of joints' own rates, by the places of relative coordinates."""
+        found: dict[int, ca.SX] = {}
+        for k, where in self.relative_places().items():
+            own = self.joints[k].armature
+            found |= {} if own is None else {where.start + i: own[i] for i in range(own.numel())}
         return found
 
     def home(self, element: NaturalElement) -> int:

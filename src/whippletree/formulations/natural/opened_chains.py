@@ -33,10 +33,11 @@ from whippletree.formulations.natural.element_opening import Opening, OpenJoint,
 from whippletree.formulations.natural.natural_equations import (
     NaturalEquations,
     NaturalMotion,
+    RateRow,
+    add_rates,
     closing_equations,
     element_forces,
     natural_joints,
-    refuse_armature,
     walk_model,
 )
 from whippletree.formulations.natural.natural_model import GROUND, NaturalModel
@@ -126,11 +127,11 @@ def chain_opening(walk: Unrolled, closure_set: ClosureSet) -> Opening:
 def opened_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[Row], int, int]:
     """Return the rows Phi2 R, how many z there are, and how many of them are unknown: what numbers choose from."""
     opening = chain_opening(walk, closure_set)
-    refuse_armature(walk)
     model = walk_model(walk, closure_set, opening)
     chains = OpenChains(walk, closure_set, model, opening)
     closing = closing_equations(walk, closure_set, model, chains.motion, opening)
-    rows, _ = chains.on_joints(closing, chains.velocity_map(), [ca.SX.zeros(3)] * len(model.elements))
+    still = [ca.SX.zeros(3)] * len(model.elements)
+    rows, _ = chains.on_joints(closing.rows, closing.gamma, chains.velocity_map(), still)
     given = chains.given()
     return [{i: x for i, x in row.items() if i not in given} for row in rows], chains.size, chains.size - len(given)
 
@@ -138,7 +139,6 @@ def opened_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[Row], int
 def opened_equations(walk: Unrolled, closure_set: ClosureSet) -> OpenedEquations:
     """Return the equations of the open chains and the conditions that close them (8.114)."""
     opening = chain_opening(walk, closure_set)
-    refuse_armature(walk)
     model = walk_model(walk, closure_set, opening)
     chains = OpenChains(walk, closure_set, model, opening)
     motion = chains.motion
@@ -153,7 +153,8 @@ def opened_equations(walk: Unrolled, closure_set: ClosureSet) -> OpenedEquations
     closing = closing_equations(walk, closure_set, model, motion, opening)
     right = chains.right(closing, R, S)
     record_stage("R^T (Q - M S)", right)
-    rows, gamma = chains.on_joints(closing, R, S)
+    rows, gamma = chains.on_joints(closing.rows, closing.gamma, R, S)
+    add_rates(mass, right, chains.armed(closing, R, S))
     given = chains.given()
     _take_given(given, mass, right, rows, gamma)
     record_stage("closures", [rows, gamma])
@@ -340,12 +341,12 @@ class OpenChains:
         return total
 
     def on_joints(
-        self, closing: NaturalEquations, R: Sequence[ElementBlocks], S: Sequence[ca.SX]
+        self, on_elements: Sequence[Row], biases: Sequence[ca.SX], R: Sequence[ElementBlocks], S: Sequence[ca.SX]
     ) -> tuple[list[Row], list[ca.SX]]:
-        """Return Phi2 R and gamma + Phi2 S."""
+        """Return rows Phi2 on elements as Phi2 R, and gamma + Phi2 S."""
         place = {at.start + c: (e, c) for e, at in self.model.places().items() for c in range(3)}
         rows, gamma = [], []
-        for row, second in zip(closing.rows, closing.gamma, strict=True):
+        for row, second in zip(on_elements, biases, strict=True):
             bias, found = second, Row()
             for e, part in self._by_element(row, place).items():
                 bias = bias + ca.dot(part, S[e])
@@ -357,6 +358,23 @@ class OpenChains:
             rows.append(found)
             gamma.append(bias)
         return rows, gamma
+
+    def armed(self, closing: NaturalEquations, R: Sequence[ElementBlocks], S: Sequence[ca.SX]) -> list[RateRow]:
+        """Return the rates of joints with armature, as rows on z''."""
+        over = closing.armed
+        rows, biases = self.on_joints([one.row for one in over], [one.bias for one in over], R, S)
+        found = [RateRow(row, bias, one.inertia) for row, bias, one in zip(rows, biases, over, strict=True)]
+        for joint in self.opening.joints:
+            node = self.walk.nodes[joint.joint] if joint.joint < len(self.walk.nodes) else None
+            if node is None or node.armature is None or node.prescribed:
+                continue
+            where, how, n = self.groups["joint", joint.joint], self.joints[joint.joint], node.armature.shape[0]
+            bias = self._in_own_axes(how, ca.SX.zeros(n))
+            axes = ca.SX.eye(n) if how.axes is None else by_threes(how.axes.T, ca.densify(ca.SX.eye(n)))
+            for i in range(n):
+                row = {where.start + j: axes[i, j] for j in range(n) if not axes[i, j].is_zero()}
+                found.append(RateRow(row, bias[i], node.armature[i]))
+        return found
 
     def given(self) -> Row:
         """Return the accelerations that are prescribed on the chains, by place in z."""
@@ -382,7 +400,11 @@ class OpenChains:
         how = self.joints[joint.joint]
         if ("joint", joint.joint) not in self.groups:
             return ca.SX(0, 1)
-        found = self.column(("joint", joint.joint), z)
+        return self._in_own_axes(how, self.column(("joint", joint.joint), z))
+
+    @staticmethod
+    def _in_own_axes(how: JointMotion, found: ca.SX) -> ca.SX:
+        """Return a joint's v' for its part of z''."""
         if how.axes is None:
             return found
         c = how.c_turn if found.shape[0] == 3 else ca.vertcat(how.c_turn, how.c_slide)
