@@ -231,6 +231,7 @@ def of_system(s: wt.System, name: str, joint: str) -> list[Call]:
         (s.assemble_batch, (q[None],), options | {"hold": [joint], "restart": False, "threads": 1}),
         (s.actuation, (q,), options | {"actuators": [joint]}),
         (s.sweep_joint, ((joint, 0), [0.0, 0.1]), options | {"hold": [], "start": q}),
+        (s.sweep_joint, (name, [[0.1, 0.0, 0.2], [0.1, 0.0, 0.3]]), options | {"axes": "xyz", "hold": [], "start": q}),
         (s.inverse_kinematics, ({name: [0.1, 0.0, 0.2]},), options | {"guess": q, "hold": [joint], "restart": False}),
         (s.workspace, (name, {(joint, 0): [0.0, 0.1]}), options | {"hold": [], "start": q, "actuators": [joint]}),
         (s.consistent_velocities, (q, v), options | {"hold": [joint]}),

@@ -37,6 +37,7 @@ GOOD = (
     "equilibrium m.yaml --over k=1:2 --points 3 --plot path.png",
     "equilibrium m.yaml --speed A=0.1",
     "sweep m.yaml A 0.1 0.2 -n 3 --degrees --csv sweep.csv --plot sweep.png",
+    "sweep m.yaml a 0.1 0.2 -n 3 --axis x",
     "convert m.yaml m.urdf --base fixed --stops",
     "view m.yaml -o view.html --paths a",
     "view run.nc -o view.html --forces --plots A",

@@ -1,4 +1,4 @@
-"""`whippletree sweep`: a model file over the stroke of one of its joints."""
+"""`whippletree sweep`: a model file over the stroke of one of its joints, or of a point."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = words.add_parser(
         "sweep",
         help="a model file over the stroke of a joint: positions, ratios, transmission angle",
-        description="Move a joint of a model file from one value to another, and print a table of what all else does. "
-        "Without an end the joint cannot get to, the exit code is 0, else 1.",
+        description="Move a joint of a model file, or with --axis a body or frame, from one value to another, and "
+        "print a table of what all else does. If it gets to both ends, the exit code is 0, else 1.",
     )
     add_model(parser)
     parser.add_argument("joint", help="the joint to be moved, by its name; name:2 is the third freedom of a joint")
@@ -39,6 +39,11 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "unless given",
     )
     parser.add_argument("-n", "--count", type=int, default=25, help="how many positions (25)")
+    parser.add_argument(
+        "--axis",
+        choices=("x", "y", "z"),
+        help="move the origin of a body or frame, named in place of the joint, along it",
+    )
     parser.add_argument("--degrees", action="store_true", help="the joint's values are given in degrees")
     parser.add_argument(
         "--hold", action="append", default=[], metavar="JOINT", help="a joint that rests; may be repeated"
@@ -72,11 +77,15 @@ def sweep(chosen: argparse.Namespace) -> int:
 
 def _swept(model: Model, chosen: argparse.Namespace) -> JointSweep:
     """Return the sweep that the command line asks for, from where the model starts."""
+    if chosen.axis and chosen.degrees:
+        raise StateError("--degrees is for a joint, and --axis moves a point, in metres: leave one out")
     system = model.build()
+    moved = chosen.joint if chosen.axis else _freedom(chosen.joint)
     unit = np.pi / 180 if chosen.degrees else 1.0
     values = unit * np.linspace(chosen.first, chosen.last, chosen.count)
     t = float(model.run.get("t0", 0.0))
-    return system.sweep_joint(_freedom(chosen.joint), values, start=model.initial(system)[0], hold=chosen.hold, t=t)
+    start = model.initial(system)[0]
+    return system.sweep_joint(moved, values, axes=chosen.axis, start=start, hold=chosen.hold, t=t)
 
 
 def _freedom(text: str) -> str | tuple[str, int]:

@@ -8,6 +8,7 @@ the inputs cannot go on.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,14 @@ from whippletree.system.example_systems import four_bar  # noqa: F401 (for the e
 from whippletree.system.input_reader import Mask
 from whippletree.system.tolerances import CLOSED
 
-__all__ = ["Followed", "InputPath", "check_vector", "coordinate_places"]
+__all__ = ["Followed", "InputPath", "MotionPath", "Stride", "check_vector", "coordinate_places"]
+
+
+class Stride(NamedTuple):
+    """A stride: by how much the inputs went on, and the displacement (nv) of all joints."""
+
+    inputs: Array
+    moved: Array
 
 
 class Followed(NamedTuple):
@@ -41,36 +49,54 @@ class Followed(NamedTuple):
 
     q: Array
     inputs: Array
-    stride: Array | None
+    stride: Stride | None
     arrived: bool
     open: Array | None = None
 
 
-class InputPath:
-    """Moves the inputs of a system, freedoms by their places in v, with those in `held` at rest.
+class MotionPath(ABC):
+    """Moves inputs of a system, numbers that belong to a configuration, with the freedoms in `held` at rest.
 
-    >>> s = four_bar()
-    >>> path = InputPath(s, [0], np.zeros(4, dtype=bool))
-    >>> there = path.follow(s.q0, np.array([1.5]))
-    >>> there.arrived, bool(abs(s.closure_residual(there.q)).max() < 1e-10)
-    (True, True)
+    `size` (k) is what inputs are measured by: strides are short beside it.
     """
 
-    def __init__(
-        self, system: System, inputs: list[int], held: Mask, t: float = 0.0, parameters: ParameterValues = None
-    ) -> None:
-        self.system, self.inputs = system, np.array(inputs)
-        self.places = coordinate_places(system, inputs)
-        self.space = MotionSpace(system, t, parameters)
-        self.closer = BatchCloser(system, t, parameters, 1) if system.kernels.closed else None
-        self.held = held.copy()
-        self.held[self.inputs] = True
+    size: Array
 
-    def follow(self, q: Array, target: Array, stride: Array | None = None) -> Followed:
+    def __init__(self, system: System, held: Mask, t: float = 0.0, parameters: ParameterValues = None) -> None:
+        self.system, self.held, self.space = system, held, MotionSpace(system, t, parameters)
+
+    @abstractmethod
+    def inputs_at(self, q: Array) -> Array:
+        """Return the values (k) of the inputs at a configuration."""
+
+    @abstractmethod
+    def along(self, q: Array, change: Array) -> Array:
+        """Return the least displacement (nv), or velocities, for a small change of the inputs, or their rates.
+
+        Where the inputs cannot move, at a dead position of the mechanism, it is NaN.
+        """
+
+    @abstractmethod
+    def conditioning(self, q: Array) -> Array:
+        """Return the singular values of what holds the mechanism, with inputs and `held` fixed: the smallest one is
+        zero in a dead position, and where two branches cross."""
+
+    @abstractmethod
+    def obstacle(self, q: Array) -> str:
+        """Say what cannot be done beyond a dead position; q is the configuration that came nearest to it."""
+
+    @abstractmethod
+    def _brought(self, start: Array, values: Array) -> tuple[Array, Array, bool]:
+        """Bring the inputs to their values from what is foreseen.
+
+        Returns where that begins and leads, and whether it is where it should be.
+        """
+
+    def follow(self, q: Array, target: Array, stride: Stride | None = None) -> Followed:
         """Bring the inputs to their target values in strides from a closed configuration, as far as they go."""
-        at = Followed(q, q[self.places], stride, True)
+        at = Followed(q, self.inputs_at(q), stride, True)
         way = target - at.inputs
-        size = float(np.abs(way / self.space.scale[self.inputs]).max(initial=0.0))
+        size = float(np.abs(way / self.size).max(initial=0.0))
         if not size <= FARTHEST_INPUT:
             raise StateError(
                 f"an input is to go to {target.tolist()}, too far from {at.inputs.tolist()} to be followed"
@@ -92,29 +118,68 @@ class InputPath:
 
     def _stride(self, at: Followed, values: Array) -> tuple[Followed | None, Array]:
         """Take one stride; None if it leads nowhere, or elsewhere; and where it led."""
-        foreseen = self._foreseen(at, values - at.inputs)
-        start = self.system.integrate(at.q, foreseen)
-        start[self.places] = values
-        if self.closer is None:
-            return Followed(start, values, None, True), start
-        found, worst = self.closer.close(start[None], self.held)
-        q = found[0]
-        if worst[0] > max(CLOSED, self.closer.assembler.numbers.accuracy):
+        change = values - at.inputs
+        foreseen = self._foreseen(at, change)
+        start, q, fine = self._brought(self.system.integrate(at.q, foreseen), values)
+        if not fine:
             return None, q
         correction = float(np.abs(self.system.difference(start, q) / self.space.scale).max(initial=0.0))
         expected = float(np.abs(foreseen / self.space.scale).max(initial=0.0))
         if correction > max(BRANCH_TURN * expected, SHORT_CORRECTION):
             return None, q
-        return Followed(q, values, self.system.difference(at.q, q), True), q
+        return Followed(q, values, Stride(change, self.system.difference(at.q, q)), True), q
 
     def _foreseen(self, at: Followed, change: Array) -> Array:
-        """Return the displacement (nv) that a change of the inputs will bring."""
+        """Return the displacement (nv) that a change of the inputs will bring; none from a dead position."""
         if at.stride is not None:
-            before = at.stride[self.inputs]
+            before = at.stride.inputs
             along = float(before @ change) / max(float(before @ before), 1e-300)
             if np.abs(along * before - change).max(initial=0.0) <= 1e-9 * np.abs(change).max(initial=0.0):
-                return along * at.stride
-        return self.ratios(at.q) @ change
+                return along * at.stride.moved
+        return np.nan_to_num(self.along(at.q, change))
+
+
+class InputPath(MotionPath):
+    """Moves the inputs of a system, freedoms by their places in v, with those in `held` at rest.
+
+    >>> s = four_bar()
+    >>> path = InputPath(s, [0], np.zeros(4, dtype=bool))
+    >>> there = path.follow(s.q0, np.array([1.5]))
+    >>> there.arrived, bool(abs(s.closure_residual(there.q)).max() < 1e-10)
+    (True, True)
+    """
+
+    def __init__(
+        self, system: System, inputs: list[int], held: Mask, t: float = 0.0, parameters: ParameterValues = None
+    ) -> None:
+        super().__init__(system, held.copy(), t, parameters)
+        self.inputs, self.places = np.array(inputs), coordinate_places(system, inputs)
+        self.size = self.space.scale[self.inputs]
+        self.closer = BatchCloser(system, t, parameters, 1) if system.kernels.closed else None
+        self.held[self.inputs] = True
+
+    def inputs_at(self, q: Array) -> Array:
+        """Return the coordinates of the inputs."""
+        return np.asarray(q[self.places])
+
+    def along(self, q: Array, change: Array) -> Array:
+        """Return `ratios` times a change."""
+        return np.asarray(self.ratios(q) @ change)
+
+    def obstacle(self, q: Array) -> str:
+        """Say which loop stays open."""
+        assert self.closer is not None
+        assembler = self.closer.assembler
+        row = assembler.numbers.rows[int(np.abs(assembler.numbers.residual(q, *self.closer.conditions)).argmax())]
+        return f"{assembler.loop_in_words(row.closure)} cannot be closed"
+
+    def _brought(self, start: Array, values: Array) -> tuple[Array, Array, bool]:
+        """Set the inputs and close the loops."""
+        start[self.places] = values
+        if self.closer is None:
+            return start, start, True
+        found, worst = self.closer.close(start[None], self.held)
+        return start, found[0], bool(worst[0] <= max(CLOSED, self.closer.assembler.numbers.accuracy))
 
     def ratios(self, q: Array) -> Array:
         """Return the velocities (nv, k) of all joints for unit rates of the inputs, what is held being at rest.
@@ -136,8 +201,7 @@ class InputPath:
         return np.where(missed[:, None, None] > 1e-6, np.nan, v)
 
     def conditioning(self, q: Array) -> Array:
-        """Return the singular values of the loops with inputs and `held` fixed: the smallest one is zero in a dead
-        position, and where two branches cross."""
+        """Return the singular values of the loops with inputs and `held` fixed."""
         return np.asarray(np.linalg.svd(self.space.rows(q)[:, ~self.held], compute_uv=False), dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""A mechanism over the stroke of a joint: configurations, ratios, transmission, singular positions, tables."""
+"""A mechanism over the stroke of a joint or a point: configurations, ratios, singular positions, tables."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from whippletree.foundation.once import made_once
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
-from whippletree.kinematics.following import Followed, InputPath, check_vector
+from whippletree.kinematics.following import Followed, InputPath, MotionPath, check_vector, coordinate_places
 from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.kinematics.kinematic_tolerances import DOUBTFUL_CONDITION, SINGULAR_INPUT
+from whippletree.kinematics.point_paths import PointPath
 from whippletree.kinematics.sweep_tables import plotted, table, write_csv
 from whippletree.kinematics.transmission import Transmission, transmission
 from whippletree.results.labels import Label, Labels
@@ -58,9 +59,9 @@ class SweepEnd(NamedTuple):
 class JointSweep:
     """A mechanism over the values of an input: `System.sweep_joint`.
 
-    `values` (n) are those of the input, `q` (n, nq) the configurations, NaN beyond the `ends`, dead positions which the
-    input cannot go beyond; `singular` are positions on the way in which the loops, with the input held, do
-    not determine the mechanism.
+    `values` (n) are those of the input, for a point on a path how far it has gone. `q` (n, nq) are the configurations,
+    NaN beyond the `ends`, dead positions which the input cannot go beyond; `singular` are positions on the way in which
+    the loops, with the input held, do not determine the mechanism.
 
     >>> sweep = four_bar().sweep_joint("A", np.linspace(0.8, 1.2, 5))
     >>> sweep.coordinate("D").shape, sweep.ratio("A").tolist()
@@ -75,6 +76,8 @@ class JointSweep:
     singular: tuple[SingularInput, ...]
     conditioning: Array
     ratios: Array
+    input_label: Label = field(repr=False)
+    joint: str | None = field(repr=False)
     parameters: ParameterValues = field(repr=False, default=None)
 
     def __len__(self) -> int:
@@ -99,18 +102,6 @@ class JointSweep:
     def labels(self) -> Labels:
         """The names of all coordinates."""
         return Labels.of(self.system)
-
-    @property
-    def input_label(self) -> Label:
-        """What the input is called, and its unit."""
-        return self.labels.coordinates[self._place]
-
-    @made_once
-    def _place(self) -> int:
-        names = self.system.kernels.states
-        freedom = next(i for i in range(self.system.nv) if names.freedom_name(i) == self.input)  # checked
-        joint = names.joint_of(freedom)
-        return int(self.system.q_slice(joint).start + freedom - self.system.v_slice(joint).start)
 
     # ------------------------------------------------------------------ quantities over the stroke
 
@@ -188,8 +179,9 @@ class JointSweep:
         >>> four_bar().sweep_joint("A", [1.0]).transmission().joint
         'C'
         """
-        owner = self.labels.coordinates[self._place].owner
-        return transmission(self.system, self.q, owner, joint, self.parameters)
+        if self.joint is None:
+            raise StateError("transmission angles belong to a joint that drives, and here a point does: sweep a joint")
+        return transmission(self.system, self.q, self.joint, joint, self.parameters)
 
     # ------------------------------------------------------------------ tables and plots
 
@@ -220,6 +212,7 @@ def sweep_joint(
     joint: object,
     values: object,
     *,
+    axes: str | None = None,
     start: object = None,
     hold: object = None,
     t: float = 0.0,
@@ -227,34 +220,113 @@ def sweep_joint(
 ) -> JointSweep:
     """Move a joint, or a (joint, index), through values in radians or metres, and return what all else does.
 
-    The mechanism is followed from where it is, both ways from the value that is next to that, always on its branch;
-    where the input can go no further, an `AssemblyWarning` tells why. Options: `start`, a configuration or guess to
-    follow from (`q0` by default); `hold`, joints that rest; `t`, `parameters`. The `JointSweep` has configurations,
-    poses, velocity ratios, transmission angles, conditioning, singular positions, tables and plots.
+    With `axes` a point is moved: `joint` is a body or frame, whose origin goes through the values of one coordinate
+    (`axes="x"`) or along a path (n, 3), `axes="xyz"`; what axes leave out is free. The mechanism is followed from where
+    it is, both ways from the value that is next to that, always on its branch; where the input can go no further, an
+    `AssemblyWarning` tells why. Options: `start`, a configuration or guess to follow from (`q0` by default); `hold`,
+    joints that rest; `t`, `parameters`. The `JointSweep` has configurations, poses, velocity ratios, transmission
+    angles, conditioning, singular positions, tables and plots.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> sweep = four_bar().sweep_joint("A", np.linspace(0.5, 1.5, 11))
     >>> sweep.q.shape, sweep.position("coupler").shape, sweep.ratio("D").shape
     ((11, 4), (11, 3), (11,))
+    >>> four_bar().sweep_joint("coupler", [0.6, 0.5], axes="x").position("coupler")[:, 0]
+    array([0.6, 0.5])
     """
-    inputs, states = system.kernels.inputs, system.kernels.states
-    freedom = _single_freedom(system, joint)
-    numbers = _stroke(values)
+    inputs = system.kernels.inputs
+    if axes is None:
+        freedom = _single_freedom(system, joint)
+        stroke = _joint_stroke(system, freedom, values)
+    else:
+        stroke = _point_stroke(inputs.place_name(joint), values, _axes(axes))
     q = system.q0 if start is None and parameters is None and t == 0.0 else None
     if q is None:
         guess = system.q0 if start is None else inputs.single(start, "start=")
         q = system.assemble(guess, t=t, parameters=parameters)
-    path = InputPath(system, [freedom], inputs.freedoms(hold, "hold"), t, parameters)
-    found, ends = _both_ways(path, q, numbers, states.freedom_name(freedom))
+    path: MotionPath
+    if axes is None:
+        path = InputPath(system, [freedom], inputs.freedoms(hold, "hold"), t, parameters)
+    else:
+        path = PointPath(system, stroke.label.owner, _axes(axes), hold, t, parameters)
+    found, ends = _both_ways(path, q, stroke)
     for end in ends:
         warn(end.words, AssemblyWarning)
-    closed = np.isfinite(found).all(axis=1)
-    ratios = np.full((len(numbers), system.nv), np.nan)
-    for i in np.flatnonzero(closed):
-        ratios[i] = path.ratios(found[i])[:, 0]
-    conditioning, singular = _singular(path, found, numbers, states.freedom_name(freedom))
-    given = inputs.parameters(parameters)
-    return JointSweep(system, states.freedom_name(freedom), numbers, found, ends, singular, conditioning, ratios, given)
+    ratios = np.full((len(found), system.nv), np.nan)
+    for i in np.flatnonzero(np.isfinite(found).all(axis=1)):
+        ratios[i] = path.along(found[i], stroke.tangents[i])
+    conditioning, singular = _singular(path, found, stroke)
+    given, name = inputs.parameters(parameters), stroke.name
+    driven = stroke.label.owner if axes is None else None
+    return JointSweep(
+        system, name, stroke.values, found, ends, singular, conditioning, ratios, stroke.label, driven, given
+    )
+
+
+# ---------------------------------------------------------------------- what is moved
+
+
+class _Stroke(NamedTuple):
+    """What moves, by name, with its label; its values (n), and inputs (n, k) and their rates for a unit rate of it."""
+
+    name: str
+    label: Label
+    values: Array
+    targets: Array
+    tangents: Array
+
+    def inputs(self, value: float) -> Array:
+        """Return the inputs (k) at a value between two that are neighbours."""
+        if self.targets.shape[1] == 1:
+            return np.array([value])
+        return np.array([np.interp(value, self.values, x) for x in self.targets.T])
+
+    def reached(self, i: int, toward: float, at: Followed) -> float:
+        """Return the value that has been reached from position i, on the way to another value."""
+        return float(self.values[i] + np.copysign(np.linalg.norm(at.inputs - self.targets[i]), toward - self.values[i]))
+
+
+def _joint_stroke(system: System, freedom: int, values: object) -> _Stroke:
+    """Return a freedom's stroke through values."""
+    numbers = given_numbers(values, "the values of a sweep")
+    if numbers.ndim != 1 or not numbers.size:
+        raise StateError(
+            "the values of a sweep must be a list of finite numbers, in radians or metres, one dimension; a path of a "
+            'body or frame, (n, 3), is given with axes="xyz"'
+        )
+    place = int(coordinate_places(system, [freedom])[0])
+    label, column = Labels.of(system).coordinates[place], numbers[:, None]
+    return _Stroke(system.kernels.states.freedom_name(freedom), label, numbers, column, np.ones_like(column))
+
+
+def _axes(axes: object) -> list[int]:
+    """Return the numbers of axes.
+
+    >>> _axes("xz")
+    [0, 2]
+    """
+    if not isinstance(axes, str) or not axes or len(set(axes)) != len(axes) or not set(axes) <= set("xyz"):
+        raise StateError(f'axes= must be some of x, y and z, such as "x" or "xyz", not {shown(axes)}')
+    return ["xyz".index(axis) for axis in axes]
+
+
+def _point_stroke(frame: str, values: object, axes: list[int]) -> _Stroke:
+    """Return the stroke of a point through values of one coordinate, or along a path: its length is the value."""
+    numbers, k = given_numbers(values, "the values of a sweep"), len(axes)
+    if k == 1 and numbers.ndim == 1 and numbers.size:
+        label, column = Label(frame, "xyz"[axes[0]], "m"), numbers[:, None]
+        return _Stroke(f"{frame}.{label.what}", label, numbers, column, np.ones_like(column))
+    if k == 1 or numbers.ndim != 2 or numbers.shape[1] != k or len(numbers) < 2:
+        wanted = "a list of numbers" if k == 1 else f"two positions or more, (n, {k})"
+        raise StateError(f'"{frame}" is moved along {k} of x, y and z: give {wanted}, in metres')
+    steps = np.hypot.reduce(np.diff(numbers, axis=0), axis=1)
+    if not (steps > 0).all():
+        i = int(np.argmin(steps))
+        raise StateError(f"positions {i} and {i + 1} of the path are the same: leave one out")
+    with np.errstate(all="ignore"):  # where numbers overflow, it is too far to be followed
+        lengths = np.concatenate([[0.0], np.cumsum(steps)])
+        tangents = np.gradient(numbers, lengths, axis=0, edge_order=2 if len(numbers) > 2 else 1)
+    return _Stroke(f"{frame}.path", Label(frame, "path", "m"), lengths, numbers, tangents)
 
 
 def _single_freedom(system: System, joint: object) -> int:
@@ -267,48 +339,45 @@ def _single_freedom(system: System, joint: object) -> int:
     return freedom
 
 
-def _stroke(values: object) -> Array:
-    numbers = given_numbers(values, "the values of a sweep")
-    if numbers.ndim != 1 or not numbers.size:
-        raise StateError("the values of a sweep must be a list of finite numbers, in radians or metres, one dimension")
-    return numbers
+# ---------------------------------------------------------------------- along it
 
 
-def _both_ways(path: InputPath, q: Array, values: Array, name: str) -> tuple[Array, tuple[SweepEnd, ...]]:
+def _both_ways(path: MotionPath, q: Array, stroke: _Stroke) -> tuple[Array, tuple[SweepEnd, ...]]:
     """Follow the input from the value next to where it is, up and down the list; return where that leads, and ends."""
+    values, targets = stroke.values, stroke.targets
     found = np.full((len(values), len(q)), np.nan)
-    middle = int(np.abs(values - q[path.places[0]]).argmin())
-    first = path.follow(q, values[middle : middle + 1])
+    middle = int(np.hypot.reduce(np.abs(targets - path.inputs_at(q)), axis=1).argmin())
+    first = path.follow(q, targets[middle])
     if not first.arrived:
-        return found, (_end(path, first, values[middle], name),)
+        return found, (_end(path, first, stroke, middle, None),)
     found[middle] = first.q
     ends = []
     for way in (range(middle + 1, len(values)), range(middle - 1, -1, -1)):
-        at = first._replace(stride=None)
+        at, before = first._replace(stride=None), middle
         for i in way:
-            at = path.follow(at.q, values[i : i + 1], at.stride)
+            at = path.follow(at.q, targets[i], at.stride)
             if not at.arrived:
-                ends.append(_end(path, at, values[i], name))
+                ends.append(_end(path, at, stroke, i, before))
                 break
-            found[i] = at.q
+            found[i], before = at.q, i
     return found, tuple(ends)
 
 
-def _end(path: InputPath, at: Followed, value: float, name: str) -> SweepEnd:
-    """Say where the input stops, and which loop stops it."""
-    assert path.closer is not None and at.open is not None
-    assembler = path.closer.assembler
-    row = assembler.numbers.rows[int(np.abs(assembler.numbers.residual(at.open, *path.closer.conditions)).argmax())]
-    words = (
-        f'"{name}" stops at {at.inputs[0]:.8g}, before {value:.6g}: a dead position, beyond which '
-        f"{assembler.loop_in_words(row.closure)} cannot be closed"
-    )
-    return SweepEnd(float(at.inputs[0]), words)
+def _end(path: MotionPath, at: Followed, stroke: _Stroke, i: int, before: int | None) -> SweepEnd:
+    """Say where the input stops on its way to position i, from the one before it if there is one, and why."""
+    assert at.open is not None
+    value, obstacle = float(stroke.values[i]), path.obstacle(at.open)
+    if before is None and len(at.inputs) > 1:
+        here, there = (", ".join(f"{x:.6g}" for x in one) for one in (at.inputs, stroke.targets[i]))
+        return SweepEnd(value, f'"{stroke.name}" is not reached: beyond ({here}), toward ({there}), {obstacle}')
+    stop = float(at.inputs[0]) if before is None else stroke.reached(before, value, at)
+    words = f'"{stroke.name}" stops at {stop:.8g}, before {value:.6g}: a dead position, beyond which {obstacle}'
+    return SweepEnd(stop, words)
 
 
-def _singular(path: InputPath, q: Array, values: Array, name: str) -> tuple[Array, tuple[SingularInput, ...]]:
+def _singular(path: MotionPath, q: Array, stroke: _Stroke) -> tuple[Array, tuple[SingularInput, ...]]:
     """Return the conditioning (n) along a sweep, and the singular positions on the way."""
-    measure = np.full(len(values), np.nan)
+    measure = np.full(len(q), np.nan)
     closed = np.flatnonzero(np.isfinite(q).all(axis=1))
     spectra = {int(i): path.conditioning(q[i]) for i in closed}
     rank = max((int((s > RANK * s[0]).sum()) for s in spectra.values() if s.size), default=0)
@@ -318,25 +387,24 @@ def _singular(path: InputPath, q: Array, values: Array, name: str) -> tuple[Arra
     for i in spectra:
         beside = [k for k in (i - 1, i + 1) if k in spectra]
         if rank and measure[i] < DOUBTFUL_CONDITION and all(measure[i] <= measure[k] for k in beside):
-            one = _refined(path, q, values, i, beside, rank)
+            one = _refined(path, q, stroke, i, beside, rank)
             if one[2] < SINGULAR_INPUT:
-                words = (
-                    f'singular position at "{name}" = {one[0]:.9g}: with it held, the loops leave a motion free there'
-                )
+                words = f'singular position at "{stroke.name}" = {one[0]:.9g}: with it held, a motion is left free'
                 found.append(SingularInput(one[0], one[1], one[2], words))
     return measure, tuple(found)
 
 
 def _refined(
-    path: InputPath, q: Array, values: Array, i: int, beside: list[int], rank: int
+    path: MotionPath, q: Array, stroke: _Stroke, i: int, beside: list[int], rank: int
 ) -> tuple[float, Array, float]:
     """Find the least conditioning around a position of a sweep by the golden section: value, configuration, measure."""
 
     def look(value: float) -> tuple[float, Array, float]:
-        at = path.follow(q[i], np.array([value]))
+        at = path.follow(q[i], stroke.inputs(value))
         s = path.conditioning(at.q)
-        return float(at.inputs[0]), at.q, float(s[rank - 1] / s[0])
+        return stroke.reached(i, value, at), at.q, float(s[rank - 1] / s[0])
 
+    values = stroke.values
     low, high = float(values[min([i, *beside])]), float(values[max([i, *beside])])
     golden = (np.sqrt(5) - 1) / 2
     a, b = look(high - golden * (high - low)), look(low + golden * (high - low))
