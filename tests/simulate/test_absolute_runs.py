@@ -103,8 +103,11 @@ def test_states_go_to_the_twin_and_back() -> None:
 
 def test_what_absolute_runs_do_not_take_is_refused() -> None:
     s = four_bar()
-    with pytest.raises(wt.StateError, match='coordinates= must be "joint" or "absolute"'):
-        s.simulate(1.0, coordinates="polar")
+    for wrong in ("polar", np.zeros(3)):
+        with pytest.raises(wt.StateError, match='coordinates= must be "joint" or "absolute"'):
+            s.simulate(1.0, coordinates=wrong)
+        with pytest.raises(wt.WhippletreeError, match="formulation"):
+            s.simulate(1.0, formulation=wrong)
     with pytest.raises(wt.StateError, match="does not take a controller"):
         s.simulate(1.0, coordinates="absolute", controller=lambda t, q, v, z: {}, period=0.1)
     with pytest.raises(wt.StateError, match="does not take checkpoints"):

@@ -139,14 +139,15 @@ def simulate(
     >>> run.t.tolist(), run.certificate.ok
     ([0.0, 0.5, 1.0], True)
     """
-    if coordinates not in COORDINATES:
+    if not isinstance(coordinates, str) or coordinates not in COORDINATES:
         known = " or ".join(f'"{name}"' for name in COORDINATES)
         raise StateError(f"coordinates= must be {known}, not {shown(coordinates)}")
     if coordinates == "absolute":
         kept = {"every": every, "times": times, "progress": progress, "verify": verify}
         more: dict[str, object] = {"controller": controller, "checkpoint": checkpoint}
         return _in_absolute_coordinates(system, duration, start, t0, kept, more, options)
-    if options.get("formulation") == "natural" and options.get("method") is None:
+    formulation = options.get("formulation")
+    if isinstance(formulation, str) and formulation == "natural" and options.get("method") is None:
         more = {"times": times, "controller": controller, "checkpoint": checkpoint, "verify": verify, "start": start}
         return _in_natural_coordinates(system, duration, every, t0, options | more)
     _check_options(options)
