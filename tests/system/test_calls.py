@@ -562,7 +562,7 @@ def test_threads():
 
 def test_it_says_what_it_is():
     assert repr(chain()) == 'System "arm": 3 bodies, 3 freedoms'
-    assert repr(four_bar()) == 'System "four-bar": 3 bodies, 4 freedoms, of its joints; mobility 1'
+    assert repr(four_bar()) == 'System "four-bar": 3 bodies, 4 freedoms of joints, mobility 1'
     reactions = chain().reactions(np.zeros(3), np.zeros(3))
     assert list(reactions) == ["joint 0", "joint 1", "joint 2"]
     assert (len(reactions), "joint 1" in reactions, "elbow" in reactions) == (3, True, False)

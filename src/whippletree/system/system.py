@@ -139,7 +139,7 @@ class System:
         return _rebuild, (self.description, {**self.build_options, "guess": self._q0, "hold": None})
 
     def __repr__(self) -> str:
-        joints = f", of its joints; mobility {self.mobility.mobility}" if self._closed else ""
+        joints = f" of joints, mobility {self.mobility.mobility}" if self._closed else ""
         return f'System "{self.description.name}": {self.n_bodies} bodies, {self.nv} freedoms{joints}'
 
     def _repr_html_(self) -> str:
