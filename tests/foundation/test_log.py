@@ -12,7 +12,6 @@ import pytest
 
 import whippletree as wt
 from support.systems import crank_and_rocker
-from whippletree.system.example_systems import four_bar
 
 
 def test_compilations_plans_and_the_cache_are_told(
@@ -20,7 +19,7 @@ def test_compilations_plans_and_the_cache_are_told(
 ) -> None:
     monkeypatch.setenv("WHIPPLETREE_CACHE", str(tmp_path / "cache"))
     caplog.set_level(logging.DEBUG, logger="whippletree")
-    s = four_bar()
+    s = crank_and_rocker().build(guess={"A": 1.0, "B": -0.5, "D": 1.5})
     s.forward_dynamics(s.q0, s.v0)
     heard = {(record.name, record.levelname) for record in caplog.records}
     assert {("whippletree.compile", "INFO"), ("whippletree.plan", "INFO"), ("whippletree.cache", "DEBUG")} <= heard
