@@ -6,6 +6,7 @@ absolute coordinates, to which the efforts -a q'' of the accelerations found are
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -440,6 +441,9 @@ def test_a_joint_with_armature_that_is_cut_gets_a_weld(cut: list[str] | None) ->
     for name in names:
         np.testing.assert_allclose(a[s.v_slice(name)], expected[plain.v_slice(name)], rtol=1e-9)
     assert np.abs(expected).max() > 0.1
+    again = pickle.loads(pickle.dumps(s))
+    assert again.description == s.description
+    assert again.plan.cuts == s.plan.cuts
 
 
 LOOPS = MEMBERS[::9]

@@ -98,10 +98,10 @@ class System:
         accuracy: float = DATA_ACCURACY,
     ) -> None:
         accuracy = _accuracy(accuracy)
+        description, cut = with_welds(description, cut)
         self.build_options = BuildOptions(
             fold=fold, guess=guess, hold=hold, cut=cut, dependent=dependent, accuracy=accuracy
         )
-        description, cut = with_welds(description, cut)
         self.description = description.folded() if truth(fold, "fold=") else description
         self.plan: Plan = plan_of(description, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv
