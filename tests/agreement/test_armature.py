@@ -441,6 +441,16 @@ def test_a_joint_with_armature_that_is_cut_gets_a_weld(cut: list[str] | None) ->
     for name in names:
         np.testing.assert_allclose(a[s.v_slice(name)], expected[plain.v_slice(name)], rtol=1e-9)
     assert np.abs(expected).max() > 0.1
+    bodies = ("crank", "coupler", "rocker")
+    assert (s.joint_names, s.description.places, s.n_bodies) == (tuple("ABCD"), bodies, 3)
+    assert tuple(s.poses(q)) == bodies
+    theirs = plain.reactions(at, rates, there)
+    for joint, ours in s.reactions(q, v, tau).items():
+        # that of a joint includes its effort, of which armature takes its part
+        np.testing.assert_allclose(ours.force[[0, 2]], theirs[joint].force[[0, 2]], rtol=1e-9, atol=1e-9)
+    run = s.simulate(0.05, every=0.01)
+    assert run["reactions"].shape == (6, 24)
+    assert run.labels.joints == tuple("ABCD")
     again = pickle.loads(pickle.dumps(s))
     assert again.description == s.description
     assert again.plan.cuts == s.plan.cuts

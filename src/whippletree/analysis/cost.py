@@ -115,8 +115,9 @@ class _Trace(NamedTuple):
 
 
 def _traced(system: System, request: Request, folded: bool, steps: bool = False) -> _Trace:
-    fresh = Equations(system.description, system.plan) if folded else Unfolded(system.description, system.plan)
-    fresh.loops = system.kernels.equations.loops
+    made = system.kernels.equations
+    fresh = Equations(made.description, made.plan) if folded else Unfolded(made.description, made.plan)
+    fresh.loops = made.loops
     signature = fresh.signature(request)
     symbols = {name: fresh.symbol(name, size) for name, size in signature.inputs}
     inputs = list(symbols.values())

@@ -46,7 +46,7 @@ class Transmission(NamedTuple):
 
 def transmission(system: System, q: Array, driven: str, joint: str | None, parameters: ParameterValues) -> Transmission:
     """Return the transmission at a joint over configurations (n, nq), of a mechanism that is driven by another."""
-    description = _in_numbers(system.description, parameters)
+    description = _in_numbers(system.kernels.equations.description, parameters)
     uses = {use.name: use for use in description.joints}
     names = _loop(system, driven, joint)
     at = _opposite(names) if joint is None else names.index(getattr(joint, "name", joint))
@@ -85,7 +85,7 @@ def _loop(system: System, driven: str, joint: object) -> list[str]:
 
     The input comes first, then what follows on the link that it drives.
     """
-    uses = {use.name: use for use in system.description.joints}
+    uses = {use.name: use for use in system.kernels.equations.description.joints}
     name = getattr(joint, "name", joint)
     if name is not None and name not in uses:
         raise ModelError(f"there is no joint {suggestion(name, uses)}")

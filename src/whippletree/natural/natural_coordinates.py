@@ -521,7 +521,7 @@ def natural_kernel(
         return StraightLine(ca.Function(name.replace(" ", "_"), list(given.values()), [ca.densify(made)]))
 
     defaults = dict(zip(["parameters"], natural.parameter_values(), strict=False))
-    key = f"{source_key()}|{natural.system.description.fingerprint()}|natural {name}|{about}|{signature}"
+    key = f"{source_key()}|{natural.equations.description.fingerprint()}|natural {name}|{about}|{signature}"
     key += f"|{natural.system.plan.cuts}|{natural.large}"
     what = f'{name} of "{natural.system.description.name}"'
     return Kernel(key, signature, program, open_cache(), defaults, what=what)

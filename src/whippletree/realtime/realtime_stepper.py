@@ -329,7 +329,8 @@ class RealtimeStepper:
         """The step in machine code; `kernel.address` is for callers outside Python."""
         described, n = self.system.description, self._traced.n_state
         inputs = (("state", n), *self._traced.inputs)
-        key = f"{source_key()}|{described.fingerprint()}|{self.options}|{self._traced.formulation}|{self._traced.about}"
+        made_of = self.system.kernels.equations.description.fingerprint()
+        key = f"{source_key()}|{made_of}|{self.options}|{self._traced.formulation}|{self._traced.about}"
         if self.system.kernels.closed:
             key += f"|{self.system.kernels.loop_plan}"
         return Kernel(

@@ -367,7 +367,8 @@ def _settled_at(run: NaturalRun, rows: NaturalRows, q: Array, chosen: Places) ->
 
 def _turning(system: System) -> Iterator[tuple[Any, str, bool]]:
     """Yield where in q there are angles and quaternions, of which joint, and whether it is a quaternion."""
-    for use, (where, _) in zip(system.description.coordinate_owners, system.plan.coordinate_slices, strict=True):
+    for use in system.description.coordinate_owners:
+        where, _ = system.plan.slices_of(use.name)
         if use.joint.quaternion:
             yield slice(where.start, where.start + 4), use.name, True
             continue

@@ -26,8 +26,8 @@ __all__ = ["KinematicCalls"]
 class KinematicCalls:
     """Poses, velocities, accelerations and Jacobians of bodies and frames; energy, momentum, centre of mass."""
 
-    def __init__(self, evaluate: Evaluator) -> None:
-        self._evaluate, self._inputs = evaluate, evaluate.inputs
+    def __init__(self, evaluate: Evaluator, places: tuple[str, ...]) -> None:
+        self._evaluate, self._inputs, self._places = evaluate, evaluate.inputs, places
         self._untimed = not evaluate.engine.description.timed
         self._states_store = evaluate.engine.description.states_store
 
@@ -86,7 +86,7 @@ class KinematicCalls:
         if t is not START:
             self._inputs.idle_time(t)
         equations, options = self._evaluate.engine.equations, CallOptions(parameters=parameters)
-        tree, names = equations.node_tree(), equations.description.places
+        tree, names = equations.node_tree(), self._places
         placed = [tree.where[name] for name in names]
         nodes = np.empty((*self._inputs.configurations(q).shape[:-1], 0, 3, 4))
         if tree.node_constants:

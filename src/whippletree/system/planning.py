@@ -46,7 +46,8 @@ def with_welds(description: Description, cut: object = None) -> tuple[Descriptio
 
     The rates of a joint that is cut are none of the tree's, so its armature has no place there. Such a joint gets a
     body without mass behind it, "arm behind elbow", which a weld, "elbow to arm", holds to the real one; and the weld
-    is cut. Without such joints the mechanism is returned as it is.
+    is cut. Without such joints the mechanism is returned as it is. Both come after what was described, and are nobody's
+    business but the engine's, the plan's and the closures'.
     """
     if not any(use.armature for use in description.joints):
         return description, cut

@@ -29,8 +29,9 @@ _UNIQUE = 1e-9
 class ReactionCalls:
     """Wrenches that joints transmit, and the multipliers of closures."""
 
-    def __init__(self, evaluate: Evaluator, loops: LoopCalls) -> None:
+    def __init__(self, evaluate: Evaluator, loops: LoopCalls, joints: tuple[str, ...]) -> None:
         self._evaluate, self._inputs, self._loops = evaluate, evaluate.inputs, loops
+        self._described = joints  # the plan may have welds behind them
 
     def reactions(
         self,
@@ -77,8 +78,9 @@ class ReactionCalls:
             none = self._evaluate.engine.equations.loop_plan.negligible(_UNIQUE)
             unique = np.abs(_turned(stresses, R)).max(axis=-1) <= none
         turned = _turned(found[..., None], R)[..., 0]
-        if not asked:
-            return Reactions(self._inputs.states.plan.joint_names, turned, unique)
+        names, asked = names or self._inputs.states.plan.joint_names, asked or self._described
+        if asked == names:
+            return Reactions(asked, turned, unique)
         places = [names.index(one) for one in asked]
         return Reactions(asked, turned[..., places, :], None if unique is None else unique[..., places, :])
 

@@ -98,15 +98,15 @@ class System:
         accuracy: float = DATA_ACCURACY,
     ) -> None:
         accuracy = _accuracy(accuracy)
-        description, cut = with_welds(description, cut)
         self.build_options = BuildOptions(
             fold=fold, guess=guess, hold=hold, cut=cut, dependent=dependent, accuracy=accuracy
         )
         self.description = description.folded() if truth(fold, "fold=") else description
-        self.plan: Plan = plan_of(description, cut)
+        whole, cut = with_welds(self.description, cut)
+        self.plan: Plan = plan_of(whole, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv
         self.n_bodies = len(description.bodies)
-        self._use(Engine(self.description, self.plan, accuracy=accuracy))
+        self._use(Engine(whole, self.plan, accuracy=accuracy))
         if self._loops.closed:
             self._q0, self._v0 = self._loops.begin(guess, hold, dependent)
             self.plan = replace(self.plan, notes=self._loops.choice_in_words)
@@ -120,9 +120,9 @@ class System:
         self._states, self._inputs, self._closed = engine.states, engine.inputs, engine.equations.closed
         self._evaluate = Evaluator(engine)
         self._cached = self._evaluate.cached
-        self._kinematics = KinematicCalls(self._evaluate)
+        self._kinematics = KinematicCalls(self._evaluate, self.description.places)
         self._loops = LoopCalls(self._evaluate)
-        self._reactions = ReactionCalls(self._evaluate, self._loops)
+        self._reactions = ReactionCalls(self._evaluate, self._loops, self.joint_names)
         self._elements = ElementCalls(self._evaluate)
         self._derivatives = DerivativeCalls(self._evaluate)
         self.kernels = SystemKernels(self._evaluate)
@@ -177,7 +177,7 @@ class System:
         >>> pendulum().joint_names
         ('hinge',)
         """
-        return self.plan.joint_names
+        return tuple(use.name for use in self.description.joints)
 
     @property
     def q0(self) -> Array:
