@@ -448,12 +448,29 @@ def test_a_joint_with_armature_that_is_cut_gets_a_weld(cut: list[str] | None) ->
     for joint, ours in s.reactions(q, v, tau).items():
         # that of a joint includes its effort, of which armature takes its part
         np.testing.assert_allclose(ours.force[[0, 2]], theirs[joint].force[[0, 2]], rtol=1e-9, atol=1e-9)
+    assert s.derivatives_of("reactions", q, v, tau).q.shape == (4, 6, 1)
     run = s.simulate(0.05, every=0.01)
     assert run["reactions"].shape == (6, 24)
     assert run.labels.joints == tuple("ABCD")
     again = pickle.loads(pickle.dumps(s))
     assert again.description == s.description
     assert again.plan.cuts == s.plan.cuts
+
+
+def test_energy_and_derivatives_where_all_joints_of_a_loop_have_armature() -> None:
+    """With a = f(q, tau - A a) of the bar without armature: (1 + f_tau A) a_q = f_q, and likewise for efforts."""
+    guess, own = {"A": -1.0, "B": 1.0, "C": 2.0}, np.array([0.1, 0.2, 0.3, 0.4])
+    plain = four_bar().build(guess=guess)
+    s = four_bar(**dict(zip("ABCD", own, strict=True))).build(guess=guess)
+    v, tau = np.zeros(4), np.array([1.5, 0.2, -0.3, 0.4])
+    found = s.forward_dynamics_derivatives(s.q0, v, tau)
+    slopes = plain.forward_dynamics_derivatives(plain.q0, v, tau - own * s.forward_dynamics(s.q0, v, tau))
+    for kind in ("q", "tau"):
+        expected = np.linalg.solve(np.eye(4) + slopes.tau * own, getattr(slopes, kind))
+        assert relative(getattr(found, kind), expected) < TOLERANCE
+    v = 0.7 * s.motion_basis(s.q0)[:, 0]
+    more = s.energy(s.q0, v).kinetic - plain.energy(plain.q0, v).kinetic
+    assert more == pytest.approx(0.5 * own @ v**2, rel=1e-12)
 
 
 LOOPS = MEMBERS[::9]

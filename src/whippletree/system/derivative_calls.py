@@ -146,8 +146,8 @@ class MinimalCoordinates(NamedTuple):
 class DerivativeCalls:
     """What a system can say about the derivatives of its dynamics."""
 
-    def __init__(self, evaluate: Evaluator) -> None:
-        self._evaluate = evaluate
+    def __init__(self, evaluate: Evaluator, n_joints: int) -> None:
+        self._evaluate, self._n_joints = evaluate, n_joints
         self._cached = evaluate.cached
 
     def inverse_dynamics_derivatives(
@@ -265,7 +265,10 @@ class DerivativeCalls:
         place = inputs.place_name(frame) if framed else ""
         options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
         call, more = self._evaluate.prepare(derivatives_name(name), options, place)
-        return ResultDerivatives(call.run((q, v, tau, *more), None, threads), self._layout)
+        found = call.run((q, v, tau, *more), None, threads)
+        if name == "reactions":  # the plan may have welds behind the joints that were described
+            found = found[..., : self._n_joints, :, :]
+        return ResultDerivatives(found, self._layout)
 
     def minimal_coordinates(
         self, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None

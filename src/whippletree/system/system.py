@@ -124,7 +124,7 @@ class System:
         self._loops = LoopCalls(self._evaluate)
         self._reactions = ReactionCalls(self._evaluate, self._loops, self.joint_names)
         self._elements = ElementCalls(self._evaluate)
-        self._derivatives = DerivativeCalls(self._evaluate)
+        self._derivatives = DerivativeCalls(self._evaluate, len(self.joint_names))
         self.kernels = SystemKernels(self._evaluate)
 
     def with_loop_plan(self, plan: LoopPlan) -> System:
