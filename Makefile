@@ -58,8 +58,8 @@ bars: $(STAMP)-bench  ## every bar of every benchmark, met or missed; some hours
 papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
 	$(BIN)/whippletree papers
 
-papers-page: $(STAMP)-core  ## the same, written to docs/papers_tables.md; about ten minutes on a quiet machine
-	$(BIN)/whippletree papers --page docs/papers_tables.md
+papers-page: $(STAMP)-core  ## the same, written to docs/theory/papers_tables.md; about ten minutes on a quiet machine
+	$(BIN)/whippletree papers --page docs/theory/papers_tables.md
 
 clean:
 	rm -rf $(VENV) benchmarks/.build

@@ -57,7 +57,7 @@ def rooms_in(folder: Path) -> set[str]:
 
 
 def test_the_table_of_rooms_is_the_import_contract_and_the_folders() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "developers" / "architecture.md").read_text(encoding="utf-8")
     of_package, of_formulations = (
         re.findall(r"^\| `(\w+)/` \|", table, re.M) for table in page.split("The rooms of `")
     )
@@ -121,7 +121,7 @@ def strange_names(line: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", ["vocabulary", "architecture"])
 def test_names_in_the_pages_exist(page: str) -> None:
-    lines = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "docs" / "developers" / f"{page}.md").read_text(encoding="utf-8").splitlines()
     assert [(number, name) for number, line in enumerate(lines, start=1) for name in strange_names(line)] == []
 
 

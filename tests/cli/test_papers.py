@@ -47,7 +47,7 @@ def test_tables_are_written_to_a_page(tmp_path: Path, monkeypatch: pytest.Monkey
 )
 def test_the_page_in_the_documentation_is_what_is_printed(report: Callable[[bool], Iterator[PaperTable]]) -> None:
     """What is counted; if this fails, `make papers-page` writes the page again."""
-    page = (Path(__file__).parents[2] / "docs" / "papers_tables.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "theory" / "papers_tables.md").read_text(encoding="utf-8")
     for table in report(False):
         assert table.markdown() in page, table.title
 

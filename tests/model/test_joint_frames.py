@@ -1,6 +1,6 @@
 """Where joints are: all combinations of `at`, `axis`, `pose` and their child forms, for every joint, also in YAML.
 
-What is expected is written down again here, in plain NumPy, from the table of docs/conventions.md.
+What is expected is written down again here, in plain NumPy, from the table of docs/start/conventions.md.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class ForceCalls(Registry):
         joints that turn have the `radius` of their bearing. With a `length` the bearing is two short ones at that
         distance, which carry the moment across the joint too; a revolute joint with a `thrust_radius` rubs under the
         force along its axis, and a prismatic one with a `radius` under the moment about it. `preload` is a load that
-        is always there. Accelerations, reactions and friction are found together; see docs/friction.md.
+        is always there. Accelerations, reactions and friction are found together; see docs/theory/friction.md.
 
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")

@@ -2,7 +2,7 @@
 
 On the child, what is not said is such that nothing said about the parent is lost: without a pose the joint frame is
 turned as on the parent, so that the bodies are parallel at zero coordinates; with a `pose` it is turned as the child's
-own frame, so that the pose is that of the child there. The table in `docs/conventions.md` has all combinations.
+own frame, so that the pose is that of the child there. The table in `docs/start/conventions.md` has all combinations.
 """
 
 from __future__ import annotations

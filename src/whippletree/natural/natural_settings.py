@@ -32,7 +32,7 @@ less, multipliers that are corrected do not keep up."""
 _DAMPING = 25.0
 """h / mu unless given. What alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85 here, and must
 do so faster than the directions of conditions turn in a step; the book takes 30 to 80, which is little for fast motion
-(docs/natural_coordinates.md)."""
+(docs/theory/natural_coordinates.md)."""
 
 
 def step_settings(natural: NaturalCoordinates, h: float, alpha: object, mu: object, *, projections: bool) -> Array:

@@ -57,7 +57,7 @@ def show(
     Several configurations (n, nq) are shown one after the other. `path` ends in .html, .png, .gif or .glb. Options:
     `mode`, one of the modes of `linearize(q).modes()`, which is shown as an oscillation about q; `paths`, bodies
     and frames whose path is drawn; `collisions=True`, to see what collides, translucent; `follow`, a body or frame with
-    which the camera goes along; `parameters`, `title`; `opened=False`, to open no browser. See docs/viewer.md.
+    which the camera goes along; `parameters`, `title`; `opened=False`, to open no browser. See docs/how_to/viewer.md.
     """
     inputs = system.kernels.inputs
     states = system.q0 if q is None else system.coordinates(q) if isinstance(q, Mapping) else inputs.configurations(q)
@@ -100,7 +100,7 @@ def animate(
     force elements; `plots`, quantities as for `plot`, drawn beside the scene; `beside`, other runs of the same
     mechanism by label, drawn translucent; `frames`, how many outputs are shown at most; `speed`, of a GIF;
     `follow`, a body or frame with which the camera goes along; `collisions=True`, to see what collides; `title`;
-    `opened=False`, to open no browser. See docs/viewer.md.
+    `opened=False`, to open no browser. See docs/how_to/viewer.md.
     """
     if not isinstance(beside, Mapping | None):
         raise StateError(f"beside= maps labels to runs, and is not {shown(beside)}")

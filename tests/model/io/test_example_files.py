@@ -163,7 +163,7 @@ def test_quarter_car_runs() -> None:
 
 
 def test_the_files_in_the_documentation() -> None:
-    page = (EXAMPLES.parent / "docs" / "model_files.md").read_text(encoding="utf-8")
+    page = (EXAMPLES.parent / "docs" / "how_to" / "model_files.md").read_text(encoding="utf-8")
     files = [part.split("```")[0] for part in page.split("```yaml\n")[1:]]
     assert len(files) == 4
     for text in files:
@@ -175,7 +175,7 @@ def test_the_files_in_the_documentation() -> None:
 
 
 def test_the_documentation_names_every_key() -> None:
-    page = (EXAMPLES.parent / "docs" / "model_files.md").read_text(encoding="utf-8")
+    page = (EXAMPLES.parent / "docs" / "how_to" / "model_files.md").read_text(encoding="utf-8")
     for table in (JOINTS, CLOSURES, EVENTS, FORCES):
         for head, form in table.items():
             for key in (head, *form.keys):

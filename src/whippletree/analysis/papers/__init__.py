@@ -26,8 +26,8 @@ __all__ = ["HEAD", "REPORTS", "break_even_curves", "reports", "speed_up_curves"]
 
 HEAD = """# The papers' tables and figures beside ours
 
-Written by `whippletree papers --page docs/papers_tables.md`. [papers.md](papers.md) says what is compared and how it is
-counted. Times are those of the machine on which the page was written."""
+Written by `whippletree papers --page docs/theory/papers_tables.md`. [papers.md](papers.md) says what is compared and
+how it is counted. Times are those of the machine on which the page was written."""
 """How the page of all tables begins."""
 
 
@@ -47,8 +47,8 @@ def not_yet(times: bool = True) -> Iterator[PaperTable]:
         "Not compared",
         ("table or figure", "why"),
         [
-            ("examples 8.6 and 8.7", "beside the book's in docs/natural_coordinates.md, and in the tests"),
-            ("Critchley and Anderson, figures", "lost in the text; cost along loops is in docs/loops.md"),
+            ("examples 8.6 and 8.7", "beside the book's in docs/theory/natural_coordinates.md, and in the tests"),
+            ("Critchley and Anderson, figures", "lost in the text; cost along loops is in docs/theory/loops.md"),
         ],
     )
 
