@@ -13,8 +13,7 @@ How each is counted:
   function in another room than the last caller of the package's own.
 - Code lines: without empty lines, comments, docstrings, imports, `__all__`, and files whose first line has the word
   "generated".
-- Public names of a class: what `dir` lists, fields, annotations and attributes that its methods set on `self`, without
-  those that every exception or tuple has.
+- Public names of a class: those of `tools/public_names.py`, which says what is public.
 - Signatures: public functions and methods of the package, by the names and annotations of their parameters, `self`
   aside; those of contracts (methods that a base class of the package declares too) and of generated files do not count.
 - Names twice: names of classes, a leading underscore aside, and of modules, `base`, `__init__` and the commands of

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import ast
-import dataclasses
 import inspect
 import json
 import os
 import sys
-import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -95,34 +92,11 @@ def entered(call: Callable[[], object]) -> dict[str, Any]:
 
 
 def public_classes() -> dict[str, list[str]]:
-    """Return the public names of each class that the package exports, attributes of its instances included."""
-    import whippletree as wt
+    """Return the public names of each public class, attributes of its instances included."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+    import public_names
 
-    classes = {name: getattr(wt, name) for name in wt.__all__}
-    return {name: sorted(names_of(value)) for name, value in classes.items() if inspect.isclass(value)}
-
-
-def names_of(cls: type) -> set[str]:
-    """Return the public names of a class and of its instances."""
-    names = set(dir(cls))
-    if dataclasses.is_dataclass(cls):
-        names |= {each.name for each in dataclasses.fields(cls)}
-    for base in cls.__mro__:
-        if base.__module__.startswith(PACKAGE):
-            names |= set(inspect.get_annotations(base)) | set(_set_on_self(base))
-    plain = set(dir(Exception)) if issubclass(cls, Exception) else set(dir(tuple)) if issubclass(cls, tuple) else set()
-    return {name for name in names - plain if not name.startswith("_")}
-
-
-def _set_on_self(cls: type) -> Iterator[str]:
-    """Yield the attributes that methods of a class set on `self`."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    except (OSError, TypeError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
-            yield node.attr
+    return {name: sorted(public_names.names_of(cls)) for name, cls in public_names.public_classes().items()}
 
 
 def main(what: str) -> None:

@@ -23,21 +23,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import public_names
 import whippletree as wt
 from fuzz import api_calls
 from fuzz.api_calls import Call, Prepared, interrupt, small, values
+from public_names import PACKAGES
 from whippletree.analysis import Evaluation, Flow, pairwise, traced
 from whippletree.foundation.late_imports import Verb
 from whippletree.system.calls import Delegated
-
-PACKAGES = (
-    *("whippletree", "whippletree.model.io", "whippletree.analysis", "whippletree.simulate", "whippletree.realtime"),
-    *("whippletree.equilibria", "whippletree.linear", "whippletree.studies", "whippletree.viewer"),
-    *("whippletree.files", "whippletree.flexible_bodies", "whippletree.elements.bodies"),
-    *("whippletree.elements.drivers", "whippletree.model", "whippletree.natural", "whippletree.kinematics"),
-    *("whippletree.results", "whippletree.system"),
-)
-"""Packages whose exports users call."""
 
 CALLED = ("__call__", "__getitem__", "__add__", "__matmul__", "__contains__")
 """Methods with underscores that users call."""
@@ -152,14 +145,12 @@ def made(p: Prepared, name: str) -> Any:
 
 
 @functools.cache
-def names_of(kind: type) -> tuple[str, ...]:
+def called_names_of(kind: type) -> tuple[str, ...]:
     """Return the public methods of a class that are the package's or its users'."""
     found = []
-    for name in dir(kind):
-        if name.startswith("_") and name not in CALLED:
-            continue
-        owner = next(base for base in kind.__mro__ if name in vars(base))
-        member = vars(owner)[name]
+    for name in sorted(public_names.names_of(kind) | ({*CALLED} & {*dir(kind)})):
+        owner = next((base for base in kind.__mro__ if name in vars(base)), object)
+        member = vars(owner).get(name)
         ours = owner.__module__.startswith(("whippletree", "fuzz"))
         plain_kinds = FunctionType | staticmethod | classmethod | Verb | Delegated
         if ours and (isinstance(member, plain_kinds) or callable(member)) and not isinstance(member, type):
@@ -169,9 +160,7 @@ def names_of(kind: type) -> tuple[str, ...]:
 
 def exports(package: str) -> Iterator[str]:
     """Yield the functions and classes that a package exports and that are called; Python refuses abstract ones."""
-    module = importlib.import_module(package)
-    for name in module.__all__:
-        member = getattr(module, name)
+    for name, member in public_names.exports(package):
         uncalled = isinstance(member, type) and (issubclass(member, BaseException | Enum) or inspect.isabstract(member))
         if callable(member) and not uncalled and name not in HANDED:
             yield name
@@ -181,7 +170,7 @@ def exports(package: str) -> Iterator[str]:
 def everything(p: Prepared) -> tuple[Named, ...]:
     """All public callables: what packages export, then methods by the classes of objects."""
     found = [Named(package, name) for package in PACKAGES for name in exports(package)]
-    found += [Named(owner, name) for owner in OBJECTS for name in names_of(type(made(p, owner)))]
+    found += [Named(owner, name) for owner in OBJECTS for name in called_names_of(type(made(p, owner)))]
     return tuple(found)
 
 
