@@ -67,6 +67,28 @@ def test_a_loop(ending: str, tmp_path: Path) -> None:
     assert motion(wt.read(path).build(), {"A": 0.4}, "ABD") == pytest.approx(one, rel=1e-9)
 
 
+@pytest.mark.parametrize("start", [{}, {"A": 0.4, "B": -0.4, "D": 0.4}], ids=["at zero", "elsewhere"])
+@pytest.mark.parametrize("ground_is", ["parent", "child"])
+@pytest.mark.parametrize("axis", ["y", "-y"])
+def test_a_hinge_that_closes_a_loop_keeps_its_coordinate_in_mjcf(
+    start: dict[str, float], ground_is: str, axis: str, tmp_path: Path
+) -> None:
+    """Connects have no coordinate: it is zero where the file starts, or sites tell it."""
+    m, path = parallelogram(), tmp_path / "loop.xml"
+    rocker = m.body("rocker", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.revolute("E", "top", rocker, at=(0.3, 0, 0), axis="y")
+    if ground_is == "parent":
+        m.revolute("F", m.ground, rocker, at=(0.3, 0, 0), at_child=(0, 0, -0.5), axis=axis)
+    else:
+        m.revolute("F", rocker, m.ground, at=(0, 0, -0.5), at_child=(0.3, 0, 0), axis=axis)
+    wt.write(wt.Model(m, {"guess": start | ({"E": 0.4} if start else {})}), path)
+    s = wt.read(path).build()
+    q = s.assemble({"A": 0.7, "B": -0.7, "D": 0.7, "E": 0.7}, hold=["A"])
+    coordinate = {name: float(q[s.q_slice(name)][0]) for name in "ACDF"}
+    sign = (1 if axis == "y" else -1) * (1 if ground_is == "parent" else -1)
+    assert coordinate == pytest.approx({"A": 0.7, "C": 0.7, "D": 0.7, "F": sign * 0.7}, abs=1e-12)
+
+
 def test_convert_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["turn", "left finger", "right finger"]
     start = {"turn": 0.3, "left finger": 0.2}

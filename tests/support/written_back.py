@@ -11,10 +11,11 @@ import numpy as np
 
 import whippletree as wt
 from support.file_owners import mujoco_differences, pinocchio_differences
-from whippletree.elements.joints import Free
+from whippletree.elements.bodies import MassProperties
+from whippletree.elements.joints import Fixed, Free
 from whippletree.files.start_gaps import joint_motion
 from whippletree.files.writable_model import WritableJoint, WritableModel
-from whippletree.model.description import Description
+from whippletree.model.description import GROUND, Description
 
 __all__ = ["FORMATS", "Seen", "Written", "difference", "numbers_of", "written_back"]
 
@@ -185,10 +186,12 @@ def relative(one: np.ndarray, other: np.ndarray) -> float:
 def numbers_of(model: wt.Model) -> dict[str, np.ndarray]:
     """What a model is made of, told without any dynamics and independent of where bodies have their frames.
 
-    Masses, centres and inertias of bodies in the ground frame at certain coordinates of the tree, the frames there of
-    what closes loops, what acts on joints, couplings and laws.
+    Masses, centres and inertias in the ground frame at certain coordinates of the tree, of bodies that are welded
+    together in one (a writer may give all of it to the first of them); the frames there of what closes loops, what acts
+    on joints, couplings and laws.
     """
     whole, found = WritableModel.of(model, "a test", Path()), {}
+    welded, first = dict[str, MassProperties](), {GROUND: GROUND}
     for entry in whole.tree.values():
         joint, name = entry.use.joint, entry.use.name
         if isinstance(joint, Free):
@@ -201,10 +204,13 @@ def numbers_of(model: wt.Model) -> dict[str, np.ndarray]:
         entry.start = tuple(q) if joint_motion(joint, [1.0] * joint.nq) is not None else ()
     poses = whole.poses(whole.tree)
     for body in whole.bodies():
-        p, pose = body.properties, poses[body.name]
+        use, pose = whole.entry_of(body.name).use, poses[body.name]
+        group = first[body.name] = first[use.parent] if isinstance(use.joint, Fixed) else body.name
+        seen = body.properties.drawn_as(()).moved(at=pose.point, rotation=pose.rotation)
+        welded[group] = welded.get(group, MassProperties()) + seen
+    for group, p in welded.items():
         if p.mass:
-            seen = p.moved(at=pose.point, rotation=pose.rotation)
-            found[f"body {body.name.removesuffix(' link')}"] = np.array([float(x) for x in seen.entries()])
+            found[f"body {group.removesuffix(' link')}"] = np.array([float(x) for x in p.entries()])
     for entry in whole.closing:
         use = entry.use
         for body, pose in ((use.parent, use.on_parent), (use.child, use.on_child)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint
 from whippletree.files.poses import from_quaternion, with_axis
 from whippletree.files.start_gaps import poses_at
 from whippletree.foundation.arrays import AnyArray
+from whippletree.spatial.orientation import direction, matmul, rotation_between, transpose
 from whippletree.spatial.placement import Placement
 
 if TYPE_CHECKING:
@@ -27,16 +28,22 @@ _TORQUE_SCALE = 10
 
 
 class _Connect(NamedTuple):
-    """A point of one body that is a point of another."""
+    """A point of one body that is a point of another: the frames there, of sites or parallel at the start."""
 
     name: str
     bodies: tuple[str, str]
-    points: tuple[np.ndarray, np.ndarray]
+    frames: tuple[Placement, Placement]
+
+    @property
+    def points(self) -> tuple[AnyArray, AnyArray]:
+        """The point on either body."""
+        one, other = (np.array(frame.point, dtype=float) for frame in self.frames)
+        return one, other
 
 
 def add_equalities(mj: mujoco.MjModel, model: NeutralModel, bodies: Sequence[str], joints: Sequence[str]) -> None:
     """Add what holds bodies and joints together."""
-    connects: list[_Connect] = []
+    connects, poses = list[_Connect](), poses_at(model)
     for k in range(mj.neq):
         name = mj.equality(k).name or f"equality {k}"
         kind = word("Eq", mj.eq_type[k])
@@ -44,10 +51,10 @@ def add_equalities(mj: mujoco.MjModel, model: NeutralModel, bodies: Sequence[str
             model.remarks.add("kept aside", f'equality "{name}", which is not active at the start')
             continue
         if kind == "CONNECT":
-            sides = _sides(mj, k, bodies)
-            connects.append(_Connect(name, (sides[0][0], sides[1][0]), tuple(_point(pose) for _, pose in sides)))  # type: ignore[arg-type]
+            (one, on_one), (other, on_other) = _sides(mj, k, bodies, poses)
+            connects.append(_Connect(name, (one, other), (on_one, on_other)))
         elif kind == "WELD":
-            (one, on_one), (other, on_other) = _sides(mj, k, bodies)
+            (one, on_one), (other, on_other) = _sides(mj, k, bodies, poses)
             label = _free_name(model, name)
             held = Fixed() if mj.eq_data[k][_TORQUE_SCALE] else Spherical()  # a weld that leaves rotations free
             model.joints[label] = NeutralJoint(label, held, one, other, on_one, on_other, closes=True)
@@ -65,24 +72,26 @@ def add_equalities(mj: mujoco.MjModel, model: NeutralModel, bodies: Sequence[str
     _tell_planar(model)
 
 
-def _sides(mj: mujoco.MjModel, k: int, bodies: Sequence[str]) -> list[tuple[str, Placement]]:
-    """Return the two bodies of a connect or weld, and the frames on them that coincide."""
+def _sides(
+    mj: mujoco.MjModel, k: int, bodies: Sequence[str], poses: Mapping[str, Placement]
+) -> list[tuple[str, Placement]]:
+    """Return the two bodies of a connect or weld, and the frames on them that coincide.
+
+    Frames of a connect without sites are parallel where the file starts: there what it closes is at zero.
+    """
     ids, data = (int(mj.eq_obj1id[k]), int(mj.eq_obj2id[k])), mj.eq_data[k]
     if word("Obj", mj.eq_objtype[k]) == "SITE":
         return [(bodies[mj.site_bodyid[i]], from_quaternion(mj.site_quat[i], mj.site_pos[i])) for i in ids]
     first, second = bodies[max(ids[0], 0)], bodies[max(ids[1], 0)]
     if word("Eq", mj.eq_type[k]) == "CONNECT":
-        return [(first, Placement(point=_three(data[0:3]))), (second, Placement(point=_three(data[3:6])))]
+        points = (first, data[0:3]), (second, data[3:6])
+        return [(body, Placement(transpose(poses[body].rotation), _three(point))) for body, point in points]
     return [(first, from_quaternion(data[6:10], data[3:6])), (second, Placement(point=_three(data[0:3])))]
 
 
 def _three(values: AnyArray) -> tuple[float, float, float]:
     x, y, z = map(float, values)
     return x, y, z
-
-
-def _point(pose: Placement) -> np.ndarray:
-    return np.array(pose.point, dtype=float)
 
 
 def _free_name(model: NeutralModel, name: str) -> str:
@@ -100,16 +109,32 @@ def _add_connects(model: NeutralModel, connects: list[_Connect]) -> None:
         one = waiting.pop(0)
         partner = next((other for other in waiting if _are_hinge(one, other)), None)
         label = _free_name(model, one.name)
-        poses = [Placement(point=_three(point)) for point in one.points]
+        frames = one.frames
         joint: Joint = Spherical()
         if partner is not None:
             waiting.remove(partner)
             swapped = partner.points if partner.bodies == one.bodies else partner.points[::-1]
-            poses = [p @ with_axis(b - a) for p, a, b in zip(poses, one.points, swapped, strict=True)]
+            frames = _along(frames, [b - a for a, b in zip(one.points, swapped, strict=True)])
             joint = Revolute()
             model.remarks.add("changed", f'connects "{one.name}" and "{partner.name}" together are a hinge')
         first, second = one.bodies
-        model.joints[label] = NeutralJoint(label, joint, first, second, poses[0], poses[1], closes=True)
+        model.joints[label] = NeutralJoint(label, joint, first, second, *frames, closes=True)
+
+
+def _along(frames: tuple[Placement, Placement], axes: Sequence[AnyArray]) -> tuple[Placement, Placement]:
+    """Turn two frames so that z is along an axis on each; where that is another axis of the frame, both alike."""
+    seen = np.array(transpose(frames[0].rotation)) @ axes[0]
+    nearest = int(np.abs(seen).argmax())
+    over = with_axis(np.eye(3)[nearest] * np.sign(seen[nearest]))
+    one, other = (_onto(frame @ over, axis) for frame, axis in zip(frames, axes, strict=True))
+    return one, other
+
+
+def _onto(frame: Placement, axis: AnyArray) -> Placement:
+    """Turn a frame until its z is along an axis."""
+    x, y, z = (row[2] for row in frame.rotation)
+    turn = rotation_between((x, y, z), direction(_three(axis)))
+    return Placement(matmul(turn, frame.rotation), frame.point)
 
 
 def _are_hinge(one: _Connect, other: _Connect) -> bool:

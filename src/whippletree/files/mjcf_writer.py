@@ -63,6 +63,7 @@ class _MjcfModel:
         if "world" in self._names:  # MuJoCo calls the ground so
             self._names["world"] = next(name for name in _others("world") if name not in self._names)  # without end
             whole.remarks.add("changed", f'body "world" is called {quoted(self._names["world"])}')
+        self._names[GROUND] = "world"
         self._asset = root.add("asset")
         self._meshes: dict[tuple[str, tuple[float, ...]], str] = {}
         self._places = {GROUND: root.add("worldbody")}
@@ -214,15 +215,15 @@ class _MjcfModel:
             self._hold(equality, "connect", f"{use.name} (axis)", use, Placement(point=(0.0, 0.0, 1.0)))
 
     def _hold(self, equality: XmlTag, tag: str, name: str, use: JointUse, on_joint: Placement) -> None:
-        """Hold two frames together: by a point on the first body if they coincide at the start, else by sites."""
+        """Hold two frames together: by a point on the first body if they coincide at the start, else by sites.
+
+        Where only their points do, sites tell the coordinates of what closes the loop.
+        """
         sides = [(use.parent, use.on_parent @ on_joint), (use.child, use.on_child @ on_joint)]
         one, other = (self._poses[body] @ pose for body, pose in sides)
-        gap = one.matrix() - other.matrix() if tag == "weld" else one.matrix()[:3, 3] - other.matrix()[:3, 3]
-        if np.abs(gap).max() <= _EXACT:
-            sides.sort(key=lambda side: side[0] == GROUND)
-            pairs = zip(("body1", "body2"), sides, strict=True)
-            bodies = {key: self._names[body] for key, (body, _) in pairs if body != GROUND}
-            point = (self._seats[sides[0][0]].inverse() @ sides[0][1]).point
+        if np.abs(one.matrix() - other.matrix()).max() <= _EXACT:
+            bodies = {key: self._names[body] for key, (body, _) in zip(("body1", "body2"), sides, strict=True)}
+            point = (self._seats[use.parent].inverse() @ sides[0][1]).point
             anchor = {"anchor": numbers(point)} if tag == "connect" else {}  # type: ignore[arg-type]
             equality.add(tag, name=name, **bodies, **anchor)
             return
