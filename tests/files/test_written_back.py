@@ -18,7 +18,6 @@ from support.written_back import FORMATS, Written, written_back
 
 MODELS = Path(__file__).parent / "models"
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ACCURACY = 1e-12
 CHOICES = {"speed": 10.0, "parts": 2, "closed": True, "steered": True}
 """What examples ask for that can be made in several ways."""
 
@@ -45,7 +44,7 @@ def formats() -> dict[str, str]:
 
 
 def check(found: list[Written]) -> None:
-    assert {one.format: one.mechanics for one in found if not one.lacking and not one.off < ACCURACY} == {}
+    assert {one.format: one.mechanics for one in found if not one.lacking and not one.is_equal} == {}
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
@@ -131,7 +130,7 @@ def test_models_of_others(package: str, tmp_path: Path) -> None:
             table[f"{one.format} {'refused' if one.lacking else 'written'}"] += 1
             for what in {WITHOUT_NAMES.sub("", words) for words in one.lacking}:
                 table[f"{one.format} cannot hold {what}"] += 1
-            if not one.lacking and not (one.off < ACCURACY and all(x < 1e-9 for x in one.outside.values())):
+            if not one.lacking and not (one.is_equal and all(x < 1e-9 for x in one.outside.values())):
                 off[source.label, one.format] = {**one.mechanics, **one.outside}
     print(f"\n{package}: {len(files)} files")
     print("\n".join(f"{count:6d} {what}" for what, count in sorted(table.items())))
