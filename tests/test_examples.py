@@ -95,34 +95,6 @@ def test_example_natural_coordinates() -> None:
     assert found["ring"] < 0.0003
 
 
-def test_the_example_of_the_readme() -> None:
-    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
-    code = readme.split("```python\n")[1].split("```")[0]
-    names: dict[str, Any] = {}
-    exec(code, names)
-    np.testing.assert_allclose(names["x"], [-np.sin(0.5) - np.sin(0.3) / 2, 0, -np.cos(0.5) - np.cos(0.3) / 2])
-    assert names["many"].shape == (10_000, 2)
-    assert np.isfinite([*names["a"], *names["f"]]).all()
-
-
-def test_the_example_of_loops_in_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
-    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
-    code = readme.split("```python\n")[2].split("```")[0]
-    names: dict[str, Any] = {"wt": wt}
-    exec(code, names)
-    s, told = names["s"], capsys.readouterr().out
-    assert "mobility 1; Gruebler's count -2; 3 redundant equations:" in told
-    assert "1 joint is cut, with 5 equations:" in told
-    assert names["c"].unique.tolist() == [False, True, False, True, False, True]
-    # virtual work: the torque that holds the linkage is the slope of its potential energy
-    q, h = s.q0, 1e-5
-    ahead, behind = (s.energy(s.assemble([q[0] + e, *q[1:]], hold=["A"]), s.v0).total for e in (h, -h))
-    assert names["motor"][0] == pytest.approx((ahead - behind) / (2 * h), rel=1e-7)
-    # let go, it accelerates the way that torque held it from, and the faster the less inertia there is
-    v = s.consistent_velocities(q, {"A": 1.0})
-    assert names["a"][0] == pytest.approx(-names["motor"][0] / (2 * s.energy(q, v).kinetic), rel=1e-12)
-
-
 def test_example_pendulum() -> None:
     length, mass = 0.8, 1.5
     r = run("pendulum")
