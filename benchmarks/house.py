@@ -21,6 +21,9 @@ How each is counted:
 - Privates: what ruff finds by SLF, exceptions by `noqa` included; those are into another module whose file does not
   define the name itself.
 - `Any`: the word, wherever it stands.
+- Docstrings that lean on "what": those of modules, classes, functions and constants whose first line has the word. A
+  clause such as "what is left" stands where a noun should, and the reader has to guess it. (A count without modules and
+  constants found 888 of 5744 at the start, this one 1170 of 7180.)
 - Functions: from `def` to the last line, without decorators. Those with LLVM instructions in their strings are apart.
 """
 
@@ -150,6 +153,12 @@ class Module:
                 lines -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
         return len(lines)
 
+    @cached_property
+    def first_lines(self) -> list[tuple[int, str]]:
+        """The line and the first line of text of each string that stands by itself: a docstring."""
+        strings = ((node.lineno, node.value.value) for node in self.nodes if _is_text(node))
+        return [(line, text.strip().split("\n", 1)[0]) for line, text in strings]
+
     @property
     def classes(self) -> Iterator[str]:
         return (node.name for node in self.nodes if isinstance(node, ast.ClassDef))
@@ -173,11 +182,15 @@ def _says_nothing(node: ast.AST) -> TypeGuard[ast.stmt]:
     """Tell whether a statement is an import, `__all__`, or text about the constant above it."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return True
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    if _is_text(node):
+        return True
     return isinstance(node, ast.Assign) and any(
         isinstance(one, ast.Name) and one.id == "__all__" for one in node.targets
     )
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _of_self(node: ast.Attribute) -> bool:
@@ -294,6 +307,27 @@ def words_any(package: Sequence[Module]) -> tuple[str, ...]:
 
 
 # ---------------------------------------------------------------------------------------------------------
+# Words
+
+
+WHAT = re.compile(r"\bwhat\b", re.IGNORECASE)
+
+
+def first_lines(package: Sequence[Module]) -> list[str]:
+    """The first line of each docstring, with its place; texts below constants count too."""
+    return [f"{module.name}:{line}: {text}" for module in package for line, text in module.first_lines]
+
+
+def leaning_on_what(lines: Sequence[str]) -> tuple[str, ...]:
+    """The first lines with the word "what", but for their places.
+
+    >>> leaning_on_what(["what.py:1: A wheel.", "wheel.py:9: Return what is left."])
+    ('wheel.py:9: Return what is left.',)
+    """
+    return tuple(each for each in lines if WHAT.search(each.split(": ", 1)[1]))
+
+
+# ---------------------------------------------------------------------------------------------------------
 # Privates
 
 
@@ -352,6 +386,12 @@ def measures(source: Path) -> Iterator[Measure]:
         found = long_functions(package, llvm=llvm)
         yield Measure(f"functions of more than {LONG} lines{words}", len(found), aim, found)
     yield Measure("median length of a function", _median_length(package), "7")
+    lines = first_lines(package)
+    leaning = leaning_on_what(lines)
+    yield Measure("docstrings", len(lines), "-")
+    yield Measure(
+        'per cent of docstrings whose first line leans on "what"', 100 * len(leaning) / len(lines), "3", leaning
+    )
     yield from public_names(source)
 
 

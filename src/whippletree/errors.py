@@ -68,7 +68,7 @@ class StateError(WhippletreeError, ValueError):
 
 
 class EquilibriumError(WhippletreeError, ArithmeticError):
-    """A mechanism cannot be at rest, or no equilibrium was found. The message says what is not balanced."""
+    """A mechanism cannot be at rest, or no equilibrium was found. The message names the unbalanced effort."""
 
 
 class DynamicsError(WhippletreeError, ArithmeticError):
@@ -98,7 +98,7 @@ class AssemblyWarning(UserWarning):
 
 
 class SimulationError(WhippletreeError, ArithmeticError):
-    """A run cannot go on: a lock-up, a blow-up, a tolerance out of reach. What was computed so far is kept in it."""
+    """A run cannot go on: a lock-up, a blow-up, a tolerance out of reach. It keeps the results computed so far."""
 
     rows: Any = None
     trajectory: Any = None

@@ -42,7 +42,7 @@ _TRACES: WeakKeyDictionary[Equations, dict[str, ca.Function]] = WeakKeyDictionar
 
 @dataclass(frozen=True)
 class Imbalance:
-    """What is not balanced at a configuration, along the motions that the closures allow and nothing holds.
+    """The unbalanced efforts at a configuration, along the motions that the closures allow and nothing holds.
 
     `motions` (nv, n) are scaled displacements of all joints for unit coordinates; `efforts` (n) what is lacking along
     them, `rates` (nz) those of the elements' states; `lacking` (nv) what each joint lacks, scaled, with the multipliers
@@ -79,7 +79,7 @@ class BalanceSlopes:
 
 
 class Balance:
-    """The equations of balance of a system; `held` freedoms do not move, and what they need is given to them.
+    """The equations of balance of a system; `held` freedoms do not move, and receive whatever effort holds them.
 
     >>> from whippletree.system.example_systems import pendulum
     >>> s = pendulum()
@@ -202,7 +202,7 @@ class Balance:
         return bool(np.abs(self._numbers.full_rows(q, *self.conditions(load))[1]).max(initial=0.0) > AT_REST)
 
     def accelerations(self, q: Array, v: Array, load: LoadCase) -> Array:
-        """Return the least accelerations that the closures allow at constant rates of what drives them.
+        """Return the least accelerations that the closures allow while drives run at constant rates.
 
         They are zero unless velocities ask for others. Accelerations of the drives themselves are left out.
         """
@@ -220,7 +220,7 @@ class Balance:
     # ------------------------------------------------------------------ balance
 
     def at(self, q: Array, z: Array, load: LoadCase, *, moving: bool = True) -> Imbalance:
-        """Return what is not balanced at a configuration; along all motions if held joints are not to be `moving`."""
+        """Return the imbalance at a configuration; along all motions if held joints are not to be `moving`."""
         v = self.velocities(q, load)
         a = self.accelerations(q, v, load)
         residual, rates = self._residual(q, v, a, z, load)
@@ -255,8 +255,8 @@ class Balance:
         return np.array(rows).reshape(len(rows), len(self._free))
 
     def effort_scale(self, q: Array, z: Array, load: LoadCase) -> float:
-        """Return the size of the efforts in the mechanism, scaled: weights, centrifugal forces, efforts given, and what
-        elements do.
+        """Return the size of the efforts in the mechanism, scaled: weights, centrifugal forces, given efforts, and the
+        efforts of elements.
         """
         s, v = self.system, self.velocities(q, load)
         mass, g = self._mass_and_gravity(self.conditions(load).parameters)
@@ -277,7 +277,7 @@ class Balance:
         return self._numbers.function("masses", [], [mass, ca.norm_2(ca.vertcat(*described.gravity))])
 
     def with_hold_efforts(self, here: Imbalance, load: LoadCase) -> LoadCase:
-        """Return the load with what held freedoms need."""
+        """Return the load with the efforts that hold the held freedoms."""
         tau = load.tau.copy()
         held = np.flatnonzero(self.held)[: len(here.held)]
         tau[held] += here.held / self.lengths[held]
@@ -309,7 +309,7 @@ class Balance:
 
 
 def null_space(rows: Array, share: float = RANK) -> Array:
-    """Return an orthonormal basis of what rows map to zero, up to a share of what they map most.
+    """Return an orthonormal basis of the null space; singular values below a share of the largest count as zero.
 
     >>> abs(null_space(np.array([[0.0, 2.0]]))).tolist()
     [[1.0], [0.0]]

@@ -43,7 +43,7 @@ _CLOSED = 1e-8
 
 
 class Reached(NamedTuple):
-    """Where a search has ended: what is unbalanced there, the load, the size of efforts, and whether that is rest."""
+    """The end of a search: the imbalance there, the load, the size of efforts, and whether the mechanism is at rest."""
 
     here: Imbalance
     load: LoadCase
@@ -139,7 +139,7 @@ def _symmetric(K: Array) -> Array:
 
 
 def _polished(balance: Balance, here: Imbalance, load: LoadCase) -> Imbalance:
-    """Take Newton steps as long as they halve what is unbalanced: from nearly nothing down to rounding."""
+    """Take Newton steps as long as they halve the imbalance: from nearly nothing down to rounding."""
     for _ in range(NEWTON_STEPS):
         if not here.size:
             break
@@ -162,7 +162,7 @@ def _ended(balance: Balance, here: Imbalance, load: LoadCase) -> Reached:
 
 
 def _scale(balance: Balance, here: Imbalance, load: LoadCase) -> float:
-    """Return the size of the efforts in the mechanism, from which what is unbalanced was subtracted."""
+    """Return the size of the efforts whose difference is the imbalance."""
     return max(balance.effort_scale(here.q, here.z, load), _least_scale(balance.slopes(here, load)))
 
 
@@ -171,7 +171,7 @@ def _least_scale(slopes: BalanceSlopes) -> float:
 
 
 def _rounding(here: Imbalance, there: Imbalance, scale: float) -> bool:
-    """Tell whether what is unbalanced at both ends of a step is hardly more than rounding."""
+    """Return True if the imbalance at both ends of a step is hardly more than rounding."""
     return max(here.size, there.size) <= NEARLY_BALANCED * scale
 
 

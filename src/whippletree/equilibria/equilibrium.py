@@ -105,7 +105,7 @@ class Equilibrium:
 
     @property
     def reactions(self) -> Reactions:
-        """What every joint transmits."""
+        """The loads that every joint transmits."""
         return self._reactions
 
     @made_once
@@ -242,7 +242,7 @@ class EquilibriumSearch:
         t: object = 0.0,
         z: object = None,
     ) -> EquilibriumSearch:
-        """Read what a user gave."""
+        """Read and check the user's arguments."""
         inputs = system.kernels.inputs
         values = inputs.parameter_set(parameters)
         described = np.array(system.description.parameter_values, dtype=np.float64)
@@ -330,7 +330,7 @@ class EquilibriumSearch:
     # ------------------------------------------------------------------ what was found
 
     def result(self, reached: Reached, sought: Sequence[LoadQuantity]) -> Equilibrium:
-        """Return what a search has found as an equilibrium; refuse in words if it is none."""
+        """Return the end of a search as an equilibrium; raise an `EquilibriumError` if it is none."""
         here, load = reached.here, reached.load
         if not reached.balanced:
             raise EquilibriumError(self._refusal(reached))
@@ -356,7 +356,7 @@ class EquilibriumSearch:
         )
 
     def _hold_efforts(self, own: Imbalance) -> dict[str, float]:
-        """Return what held freedoms need, by name."""
+        """Return the efforts that hold the held freedoms, by name."""
         names = freedom_labels(self.system)[0]
         held = np.flatnonzero(self.held)
         efforts = own.held / np.array([self.balance.lengths[i] for i in held]) if len(held) else np.zeros(0)
@@ -436,7 +436,7 @@ class EquilibriumSearch:
         return f"{abs(here.lacking[i]) / self.balance.lengths[i]:.3g} {unit} at the {label}"
 
     def _endless(self, here: Imbalance) -> int | None:
-        """Return the freedom that a descent has moved without end, unless what it lacks stands out anyway."""
+        """Return the freedom that a descent has moved without end, unless its own imbalance is the largest anyway."""
         if self._begun is None:
             return None
         way = np.abs(self.balance.difference(self._begun, here.q))
@@ -444,7 +444,7 @@ class EquilibriumSearch:
         return i if len(way) and way[i] > ENDLESS and i != int(np.argmax(np.abs(here.lacking))) else None
 
     def _refusal(self, reached: Reached) -> str:
-        """Say what cannot be balanced, by how much, and why if that can be seen."""
+        """Name the freedom that cannot be balanced, the missing effort, and the reason if one is visible."""
         here = reached.here
         mover = self._endless(here)
         if mover is not None:
@@ -520,7 +520,7 @@ def _pairs(system: System, mask: Mask) -> list[tuple[str, int]]:
 
 
 def _plain(value: float) -> float:
-    """Return a coordinate without what is rounding."""
+    """Return a coordinate, with 0 for one that is only rounding."""
     return 0.0 if abs(value) < _SHOWN_ZERO else float(value)
 
 

@@ -1,4 +1,4 @@
-"""Tolerances, limits and step sizes of this room, each with what it measures and where it comes from.
+"""Tolerances, limits and step sizes of the search for equilibria, each with the quantity it bounds and its reason.
 
 Displacements are *scaled*: in radians, or characteristic lengths of the loops' groups; efforts likewise, in N m.
 """
@@ -10,14 +10,15 @@ BALANCED = 1e-11
 terms, so that rounding leaves a hundred times less."""
 
 NEARLY_BALANCED = 1e-9
-"""What is accepted where steps no longer lower the imbalance: stiff stops lose digits in differences of positions."""
+"""Imbalance accepted where steps no longer lower it: stiff stops lose digits in differences of positions."""
 
 SMALLEST_EFFORT = 1e-12
 """Efforts in N m below which nothing acts at all: a mechanism without gravity and springs."""
 
 UNIT_ROUNDING = 1e-4
-"""Efforts are at least this share of the stiffness in size: then `BALANCED` is what rounding of a unit displacement
-does to a spring that is free of load."""
+"""Efforts count as at least this share of the stiffness: `BALANCED` is then the effect of rounding on a spring
+that is free of load, in a unit displacement.
+"""
 
 RELAXATION_STEPS = 400
 """Steps of the descent. Ten lead to rest from an ordinary guess; the rest is for long ways and stiff stops."""
@@ -41,8 +42,9 @@ ENDLESS = 20.0
 """A joint that has gone farther than this, scaled, from where a descent began will find no rest."""
 
 GOOD_STEP, POOR_STEP = 0.75, 0.1
-"""A step whose work is at least the first share of what was predicted makes the next one longer; one with less than the
-second is not taken. The usual numbers of trust-region methods."""
+"""A step whose work is at least the first share of the prediction makes the next one longer; one with less than
+the second is not taken. The usual numbers of trust-region methods.
+"""
 
 STEP_HALVINGS = 12
 """How often a Newton step is halved if it does not lower the imbalance."""
@@ -55,7 +57,7 @@ INDIFFERENT = 1e-10
 """A stiffness or an eigenvalue below this share of the largest is neither stable nor unstable."""
 
 ROUNDING = 1e-15
-"""What rounding leaves unbalanced, as a share of the mechanism's efforts."""
+"""Imbalance that rounding leaves, as a share of the mechanism's efforts."""
 
 TURNING = 10.0
 """Stiffness up to so many times the root of (unbalanced effort times efforts) may come from an inaccurate place."""
@@ -83,11 +85,12 @@ ADVANCES = (0.37, 1.1)
 """How far, scaled, coordinates advance when it is tested that a steady motion does not depend on them."""
 
 STEADY = 1e-7
-"""What may be unbalanced there, as a share of the mechanism's efforts."""
+"""Largest imbalance of an equilibrium in motion, as a share of the mechanism's efforts."""
 
 STEADY_SLOPE = 1e-9
-"""What may become unbalanced in a radian or a characteristic length, by the exact derivative, as a share of the
-mechanism's efforts: the place itself is balanced to a hundredth of that."""
+"""Largest change of the imbalance per radian or characteristic length, by the exact derivative, as a share of the
+mechanism's efforts: the place itself is balanced to a hundredth of that.
+"""
 
 FIRST_ARC, LONGEST_ARC, SHORTEST_ARC = 0.02, 0.1, 1e-6
 """Steps along a path of equilibria: scaled displacements together with the share of the parameter's range."""

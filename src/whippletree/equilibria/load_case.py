@@ -1,4 +1,4 @@
-"""What a mechanism is in equilibrium with: efforts, parameters, speeds and time; one number of these may be unknown."""
+"""Loads of an equilibrium: efforts, parameters, speeds and time; one number of these may be unknown."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every room may stand on: what is made once, the border to the user's program, tables for notebooks."""
+"""The lowest room: objects made once across threads, the border to the user's program, files, tables for notebooks."""

@@ -1,4 +1,4 @@
-"""Which argument of a failed call is not what the call asks for, by the annotations of its parameters.
+"""Finds the argument of a failed call that does not fit the annotation of its parameter.
 
 Nothing is looked at while calls succeed: `user_frames` asks when an error of Python or of a library leaves a public
 call. If an argument does not fit its annotation, that is what went wrong, and it is told in words; if all of them fit,
@@ -39,10 +39,10 @@ _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
     abc.Callable: ((abc.Callable,), "a function"),  # type: ignore[dict-item]
     np.ndarray: ((np.ndarray,), "an array of numbers"),
 }
-"""What fits, and what it is called, where that is not just the class of an annotation."""
+"""Accepted types and their names in messages, for annotations where these are not simply the class."""
 
 _SEVERAL = (tuple, list, abc.Sequence)
-"""What has items that are looked at."""
+"""Containers whose items are checked too."""
 
 _ENTRIES = {"f": "fiu", "i": "iu", "u": "iu", "b": "b", "c": "fiuc"}
 """Which kinds of entries fit an array of some kind."""
@@ -85,7 +85,7 @@ class _NamesOfTypes(dict[str, Any]):
 
 
 def _kind(annotation: Any, names: _NamesOfTypes) -> Any:
-    """Return the type that an annotation stands for; what cannot be told may be anything."""
+    """Return the type that an annotation stands for; `Any` if it cannot be resolved."""
     if not isinstance(annotation, str):
         return Any
     try:
@@ -95,7 +95,7 @@ def _kind(annotation: Any, names: _NamesOfTypes) -> Any:
 
 
 def _fits(value: object, wanted: Any) -> bool:
-    """Tell whether a value is what is wanted; True is no number, and text is no list."""
+    """Return True if a value fits a type; True is no number, and text is no list."""
     origin, parts = typing.get_origin(wanted) or wanted, typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, one) for one in parts)
@@ -117,7 +117,7 @@ def _fits(value: object, wanted: Any) -> bool:
 
 
 def _can_be(value: Any, origin: type) -> bool:
-    """Tell whether a number is not too large for one, and whether what has an iterator gives it."""
+    """Return False for a number too large for a float, and for an object whose iterator fails."""
     try:
         return origin not in (float, abc.Iterable) or (float(value) if origin is float else iter(value)) is not None
     except Exception:  # whatever a foreign object raises, it cannot be used as that
@@ -142,7 +142,7 @@ def _entries(parts: tuple[Any, ...]) -> str:
 
 
 def _words(wanted: Any) -> str:
-    """Say what is wanted."""
+    """Describe a type in words for a message."""
     origin, parts = typing.get_origin(wanted) or wanted, typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
         return " or ".join(dict.fromkeys(map(_words, parts)))

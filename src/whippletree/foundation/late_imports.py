@@ -1,4 +1,4 @@
-"""What is imported when it is first used.
+"""Imports that wait until a name is first used.
 
 Names of a package that not everybody needs are imported late (`late_names`), and so are the verbs that a class offers
 although their work is done in a room that is built on it. `mechanism.build()` makes a `System`, and

@@ -1,4 +1,4 @@
-"""Tables in HTML: what notebooks show of systems, plans, mobility, runs and certificates."""
+"""HTML tables for notebooks, of systems, plans, mobility, runs and certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of before, which work until 0.2 with a `DeprecationWarning` that says what to write instead.
+"""Old names, which work until 0.2 with a `DeprecationWarning` that gives the new name.
 
     @old_names(mobility_at="mobility", data_slack="_data_slack")
     class System: ...
@@ -23,7 +23,7 @@ GONE = "0.2"
 
 
 def warn_of_old(old: str, new: str) -> None:
-    """Warn that an old name was used; `new` names its successor, or the private name of what users have no use for."""
+    """Warn that an old name was used; `new` is its successor, or its private name if users no longer need it."""
     private = new.rpartition(".")[2].startswith("_")
     remedy = "serves the package alone" if private else f"is now {new}"
     warn(f"whippletree: {old} {remedy}; the old name goes in {GONE}", DeprecationWarning)

@@ -1,4 +1,4 @@
-"""What is made when it is first needed is made once, whichever thread needs it first.
+"""One lock for expensive objects: each is made when it is first needed, once, whichever thread needs it first.
 
 Traces, machine code and numeric plans take long to make and need each other, from many places. All of them are made
 under one lock: two threads that need the same thing do not make it twice, so that an address into machine code stays
@@ -35,7 +35,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def making() -> AbstractContextManager[Any]:
-    """Keep other threads from making anything meanwhile; what is made in here may need more to be made.
+    """Hold the lock under which objects are made; the lock is reentrant, since making one may need another.
 
     >>> with making(), making():
     ...     "both"

@@ -1,4 +1,4 @@
-"""Places where files go: what stands there already, and whether two of them are the same."""
+"""Checks of paths for output: whether a file may go there, and whether two paths lead to the same file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def checked_path(path: Any) -> Path:
 
 
 def obstacle(place: Path) -> str:
-    """Return what stands, after links, where a file is to go and must not be replaced; nothing if a file may go there.
+    """Return the kind of object, after links, that stands in a file's place and must not be replaced; "" if none does.
 
     >>> obstacle(Path("/")), obstacle(Path("/no such file"))
     ('a folder', '')
@@ -47,7 +47,7 @@ def obstacle(place: Path) -> str:
 
 
 def same_place(one: Any, other: Any) -> bool:
-    """Tell whether two paths lead to the same file, whether or not it is there yet; what is no path leads nowhere.
+    """Return True if two paths lead to the same file, which need not exist; anything that is no path leads nowhere.
 
     >>> same_place("a/../run.nc", "run.nc"), same_place("run.nc", "run.csv")
     (True, False)

@@ -1,4 +1,4 @@
-"""What results look like when they are typed at a prompt: at most a screen of text, with the numbers a person wants."""
+"""Short texts of results at a prompt: at most a screen, with the numbers that a person wants."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _HELPERS = frozenset({_PACKAGE, "contextlib", "functools", "dataclasses", "impor
 """Modules whose frames say nothing to a user."""
 
 _FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
-"""What Python and libraries raise where an argument is not what they can work with."""
+"""Exceptions that Python and libraries raise for an argument that they cannot work with."""
 
 _CALLED = frozenset(
     {"__new__", "__init__", "__post_init__", "__call__", "__contains__", "__getitem__", "__add__", "__matmul__"}
@@ -57,7 +57,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def user_facing(public: T) -> T:
-    """Mark a class or function as what users call: errors of the package that leave it end at the user's line.
+    """Mark a class or function as called by users: errors of the package that leave it end at the user's line.
 
     A function with the attribute `user_facing` is one that sees to that by itself.
 
@@ -78,7 +78,7 @@ def user_facing(public: T) -> T:
 
 
 def _guarded_member(member: object) -> Any:
-    """Return a method, a static or class method or a property's setter with its errors trimmed; else what it is."""
+    """Return a method, a static or class method or a property's setter with its errors trimmed; others unchanged."""
     if isinstance(member, FunctionType):
         return member if getattr(member, "user_facing", False) else _guarded(member)
     if isinstance(member, staticmethod | classmethod):

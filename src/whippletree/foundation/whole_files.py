@@ -20,7 +20,7 @@ _FORGOTTEN = 3600.0
 
 
 def replace_file(path: Path, write: Callable[[BinaryIO], object], *, private: bool = False) -> None:
-    """Write a file beside its place, on the disk, then move it there: what was there stays until the new one is whole.
+    """Write a file beside its place, on the disk, then move it there: the old file stays until the new one is whole.
 
     A `private` one is for its owner only. Whatever goes wrong is raised as it is, and leaves nothing behind; what
     earlier programs left in the folder that were killed is removed, an hour later.
@@ -52,7 +52,7 @@ def replace_file(path: Path, write: Callable[[BinaryIO], object], *, private: bo
 
 
 def _remove_forgotten(folder: Path) -> None:
-    """Remove what programs that were killed have left of their files in a folder."""
+    """Remove the temporary files that killed programs have left in a folder."""
     with contextlib.suppress(OSError), os.scandir(folder) as found:
         for one in found:
             if one.name.endswith(_SUFFIX) and one.stat(follow_symlinks=False).st_mtime < time.time() - _FORGOTTEN:

@@ -1,4 +1,4 @@
-"""What a set of actuated joints controls at a configuration, and how far that is from being lost.
+"""The motions that a set of actuated joints controls at a configuration, and their distance from losing one.
 
 With N (nv, m) the motions of unit size that the loops allow (`allowed_motions`), and N_a its rows for the actuated
 freedoms, scaled,
@@ -39,7 +39,7 @@ __all__ = ["Actuation", "actuation", "inverse_conditions"]
 @user_facing
 @dataclass(frozen=True, eq=False)
 class Actuation:
-    """What actuators control at a configuration: `System.actuation`.
+    """Motions that actuators control at a configuration: `System.actuation`.
 
     `singular_values` (m) say how fast the actuators move, at least and at most, in a motion of unit size: the sum of
     squares of the velocities of all joints is one, in radians and characteristic lengths. `motions` (nv, m) are these
@@ -99,7 +99,7 @@ class Actuation:
 def actuation(
     system: System, q: object, *, actuators: object, t: float = 0.0, parameters: ParameterValues = None
 ) -> Actuation:
-    """Return what actuated joints control at a closed configuration, and how far that is from a singular position.
+    """Return the motions that actuated joints control at a closed configuration, and its distance from a singularity.
 
     `actuators` lists joints, or (joint, index) pairs. The answer tells in words which motion goes on with all of
     them held, if there is one; see `whippletree.kinematics`.
@@ -155,7 +155,7 @@ def _controlled(space: MotionSpace, q: Array, acting: Mask) -> tuple[Array, Arra
 
 
 def _nearby(system: System, space: MotionSpace, q: Array) -> list[Array]:
-    """Return closed configurations around one, by which what is special there is told from what is always so."""
+    """Return closed configurations nearby; comparison with them tells a singular position from a general property."""
     rng, N = np.random.default_rng(0), space.basis(q)
     found = []
     none = np.zeros(space.nv, dtype=bool)

@@ -62,7 +62,7 @@ class MotionSpace:
             yield which, Vt[which, rank:].transpose(0, 2, 1) * self.scale[:, None]
 
     def rows(self, q: Array) -> Array:
-        """Return the closures' rows, scaled: what motions do not move."""
+        """Return the closures' rows, scaled; the motions in their null space are allowed."""
         if not self.system.kernels.closed:
             return np.zeros((0, self.nv))
         return self.system.kernels.loops.numbers.full_rows(q, *self.conditions)[0]
@@ -114,7 +114,7 @@ def _twist_in_words(move: _BodyMotion, length: float) -> str:
 
 
 def _vector(x: Array, size: float = 1.0) -> str:
-    """Return a vector in three digits, without what is rounding beside a size.
+    """Return a vector in three digits, with zeros for entries that are rounding beside a size.
 
     >>> _vector(np.array([0.0, -0.0, 1.23456]))
     '(0, 0, 1.23)'

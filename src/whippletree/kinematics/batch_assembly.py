@@ -58,7 +58,7 @@ _LISTED = 8
 @user_facing
 @dataclass(frozen=True, eq=False)
 class Assemblies:
-    """Many configurations, closed where that was possible: what `System.assemble_batch` returns.
+    """Many configurations, closed as far as possible: the result of `System.assemble_batch`.
 
     `q` (n, nq) are the configurations, in the order of the guesses, with NaN where the loops could not be closed;
     `closed` (n) tells where they are, and `straight` (n) where they were closed straight from their guess, with all
@@ -93,7 +93,7 @@ class Assemblies:
         return "\n".join([f"{int(self.closed.sum())} of {len(self)} configurations are closed", *self.remarks()])
 
     def remarks(self) -> list[str]:
-        """Return what is to be said of configurations that are open, or were not closed straight from their guess."""
+        """Return remarks on configurations that are open, or were not closed straight from their guess."""
         lines = []
         if self.failed.size:
             first = int(self.failed[0])
@@ -281,7 +281,7 @@ class BatchCloser:
     # ------------------------------------------------------------------ Newton's method on many configurations
 
     def close(self, q: Array, held: Mask) -> tuple[Array, Array]:
-        """Take damped Newton steps of least norm from configurations (n, nq); return where they end, and what is open.
+        """Take damped Newton steps of least norm from configurations (n, nq); return their ends and the residuals.
 
         `held` (nv) is the same for all of them, or (n, nv) one for each.
         """

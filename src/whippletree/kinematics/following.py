@@ -78,18 +78,20 @@ class MotionPath(ABC):
 
     @abstractmethod
     def conditioning(self, q: Array) -> Array:
-        """Return the singular values of what holds the mechanism, with inputs and `held` fixed: the smallest one is
-        zero in a dead position, and where two branches cross."""
+        """Return the singular values of the rows that fix the mechanism, with inputs and `held` fixed.
+
+        The smallest one is zero in a dead position, and where two branches cross.
+        """
 
     @abstractmethod
     def obstacle(self, q: Array) -> str:
-        """Say what cannot be done beyond a dead position; q is the configuration that came nearest to it."""
+        """Say which input stops at a dead position; q is the configuration that came nearest to it."""
 
     @abstractmethod
     def _brought(self, start: Array, values: Array) -> tuple[Array, Array, bool]:
-        """Bring the inputs to their values from what is foreseen.
+        """Bring the inputs to their values, starting from the predicted configuration.
 
-        Returns where that begins and leads, and whether it is where it should be.
+        Returns the prediction, the configuration that it was corrected to, and whether the inputs are at their values there.
         """
 
     def follow(self, q: Array, target: Array, stride: Stride | None = None) -> Followed:
@@ -182,7 +184,7 @@ class InputPath(MotionPath):
         return start, found[0], bool(worst[0] <= max(CLOSED, self.closer.assembler.numbers.accuracy))
 
     def ratios(self, q: Array) -> Array:
-        """Return the velocities (nv, k) of all joints for unit rates of the inputs, what is held being at rest.
+        """Return the velocities (nv, k) of all joints for unit rates of the inputs, with held joints at rest.
 
         Of idle freedoms, which inputs do not determine, those of least norm. Where an input cannot move, at a dead
         position of the mechanism, they are NaN.

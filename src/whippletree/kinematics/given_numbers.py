@@ -12,7 +12,7 @@ __all__ = ["given_numbers"]
 
 
 def given_numbers(value: object, what: str) -> Array:
-    """Return finite real numbers as an array of their shape, or say what they are for.
+    """Return finite real numbers as an array of their shape; the error for any others names them by `what`.
 
     >>> given_numbers([1, 2], "the values")
     array([1., 2.])

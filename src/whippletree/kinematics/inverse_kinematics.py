@@ -274,7 +274,7 @@ class PoseSolver:
         return self._moved(q, step, blocked)
 
     def _left(self, E: Array, blocked: Mask) -> Array:
-        """Return the projections (n, m, m) on motions that leave at rest what is held or blocked."""
+        """Return the projections (n, m, m) on the motions that leave held and blocked freedoms at rest."""
         B = np.concatenate([E[:, self.held], E[:, self.freedoms] * blocked[..., None]], axis=1)
         P = np.broadcast_to(np.eye(E.shape[2]), (len(E), E.shape[2], E.shape[2]))
         return P - np.linalg.pinv(B, rcond=1e-10) @ B if B.shape[1] else np.array(P)
@@ -307,7 +307,7 @@ class PoseSolver:
         return np.asarray(((at > self.upper + IK_REACHED) | (at < self.lower - IK_REACHED)).any(axis=1))
 
     def _closed(self, q: Array, hit: Mask | None) -> tuple[Array, Mask]:
-        """Close the loops, with what is held or at a limit where it is; tell where that was possible."""
+        """Close the loops with held freedoms and those at a limit fixed; the mask tells which configurations closed."""
         if self.closer is None:
             return q, np.ones(len(q), dtype=bool)
         held = np.broadcast_to(self.held, (len(q), self.system.nv)).copy()
@@ -319,7 +319,7 @@ class PoseSolver:
     # ------------------------------------------------------------------ (2): the shortest way
 
     def _shortest(self, start: Array, q: Array, rows: Indices) -> Array:
-        """Move along what the targets leave free until the way from the start is the shortest."""
+        """Move within the freedom that the targets leave until the way from the start is the shortest."""
         q = np.array(q)
         busy = np.arange(len(q))
         way = np.linalg.norm(self.system.difference(start, q) / self.scale, axis=1)

@@ -218,7 +218,7 @@ def sweep_joint(
     t: float = 0.0,
     parameters: ParameterValues = None,
 ) -> JointSweep:
-    """Move a joint, or a (joint, index), through values in radians or metres, and return what all else does.
+    """Move a joint, or a (joint, index), through values in radians or metres, and return how all others follow.
 
     With `axes` a point is moved: `joint` is a body or frame, whose origin goes through the values of one coordinate
     (`axes="x"`) or along a path (n, 3), `axes="xyz"`; what axes leave out is free. The mechanism is followed from where
@@ -267,7 +267,7 @@ def sweep_joint(
 
 
 class _Stroke(NamedTuple):
-    """What moves, by name, with its label; its values (n), and inputs (n, k) and their rates for a unit rate of it."""
+    """A moved coordinate: its name, label and values (n); inputs (n, k) and their rates for its unit rate."""
 
     name: str
     label: Label

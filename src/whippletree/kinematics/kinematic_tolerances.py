@@ -42,8 +42,9 @@ FARTHEST_INPUT = 3000.0
 """How far, scaled, inputs are followed from one value to the next: ten thousand strides, some seconds."""
 
 SHORT_CORRECTION = 0.02
-"""Correction of what was foreseen, scaled, that is not compared with it: two branches are farther apart unless they
-are about to meet."""
+"""Correction of a predicted configuration, scaled, that is accepted however short the stride: two branches are
+farther apart unless they are about to meet.
+"""
 
 BRANCH_TURN = 0.35
 """Share of the foreseen displacement that the correction of it may have along a followed path; beyond, the stride is

@@ -58,7 +58,7 @@ class PointPath(MotionPath):
         return np.where(missed > 1e-6 * np.abs(right).max(initial=0.0), np.nan, motions @ y)
 
     def conditioning(self, q: Array) -> Array:
-        """Return the singular values of the loops and the point's rows, what is held left out."""
+        """Return the singular values of the rows of the loops and the point, without the columns of held freedoms."""
         rows = np.concatenate([self.space.rows(q), self._rows(q) * self.space.scale])
         return np.asarray(np.linalg.svd(rows[:, ~self.held], compute_uv=False), dtype=np.float64)
 

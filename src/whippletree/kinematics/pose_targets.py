@@ -1,4 +1,4 @@
-"""What inverse kinematics is asked for: poses or positions of frames, with weights; and how far a configuration is off.
+"""Targets of inverse kinematics: poses or positions of frames, with weights, and the error of a configuration.
 
 The error of a frame with axes R and origin p from a target R*, p* is, in ground axes,
 
@@ -30,7 +30,7 @@ __all__ = ["FrameTarget", "PoseTargets", "read_targets", "rotation_vectors"]
 
 
 class FrameTarget(NamedTuple):
-    """A frame, its poses (n, 4, 4), and the weights of the six numbers of (1), zero for what does not count."""
+    """A frame, its poses (n, 4, 4), and the weights of the six numbers of (1), zero for those that do not count."""
 
     frame: str
     poses: Array
@@ -65,7 +65,7 @@ class PoseTargets:
         return np.concatenate(found, axis=1)
 
     def misses(self, q: Array) -> tuple[Array, Array]:
-        """Return by what angle, in radians, and how far, in metres, frames are off (n, k), as far as that counts."""
+        """Return the angles (radians) and distances (metres) by which frames are off, (n, k) each, where they count."""
         turns, shifts = [], []
         for target in self.targets:
             counts = target.weights > 0

@@ -247,7 +247,7 @@ def _neighbours(node: int, shape: tuple[int, ...]) -> Iterator[int]:
 
 
 def _by_inputs(path: InputPath, nodes: Array) -> Solve:
-    """Return what sets inputs to their values at grid points and closes the loops."""
+    """Return a solver that sets inputs to their values at grid points and closes the loops."""
 
     def solve(which: Nodes, beside: Array) -> tuple[Array, Mask]:
         if len(which) == 1:
@@ -265,7 +265,7 @@ def _by_inputs(path: InputPath, nodes: Array) -> Solve:
 
 
 def _by_poses(solver: PoseSolver) -> Solve:
-    """Return what brings the frame to the poses of grid points."""
+    """Return a solver that brings the frame to the poses of grid points."""
 
     def solve(which: Nodes, beside: Array) -> tuple[Array, Mask]:
         there, error = solver.nearest(beside, which)

@@ -74,7 +74,7 @@ def spectrum(A: Array, scale: Array | None = None) -> Spectrum:
 
 
 def _without_zeros(A: Array) -> tuple[list[tuple[Array, Array, Array]], Array]:
-    """Take out eigenvalues zero; return the bases (N, R) of every step with N^T A R, and what is left of the matrix."""
+    """Deflate the eigenvalues zero; return the bases (N, R) of every step with N^T A R, and the remaining matrix."""
     steps: list[tuple[Array, Array, Array]] = []
     largest = float(np.linalg.norm(A, 2))
     while len(A):

@@ -1,4 +1,4 @@
-"""A linear model of a mechanism about a state: matrices with names, and what control and vibration engineers do."""
+"""A linear model of a mechanism about a state: matrices with names, and the usual analyses of control and vibration."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class LinearMaps(NamedTuple):
 
 
 class InputSignal(NamedTuple):
-    """An input: its name and unit, and what it is: an "effort" or "acceleration" of a freedom, or a "parameter"."""
+    """An input: its name, its unit and its kind, the "effort" or "acceleration" of a freedom or a "parameter"."""
 
     name: str
     unit: str
@@ -256,7 +256,7 @@ def _of_reaction(at: NominalState, maps: LinearMaps, joint: str, word: str) -> l
 
 
 def _of_drive(at: NominalState, maps: LinearMaps, joint: str) -> list[OutputSignal]:
-    """Return the effort that drives a joint: that given, or what a prescribed joint needs."""
+    """Return the effort that drives a joint: the given one, or the one that a prescribed joint needs."""
     where = at.system.v_slice(joint)
     rows, direct = (part[where] for part in _of_result(at, maps, "driving_forces"))
     values = at.system.driving_forces(at.q, at.v, at.tau, **at.options)[where]
@@ -265,7 +265,7 @@ def _of_drive(at: NominalState, maps: LinearMaps, joint: str) -> list[OutputSign
 
 
 def _of_element(at: NominalState, maps: LinearMaps, name: str) -> list[OutputSignal]:
-    """Return what a force element does: wrenches on bodies in ground axes, and efforts on coordinates."""
+    """Return the actions of a force element: wrenches on bodies in ground axes, and efforts on coordinates."""
     more = {key: value for key, value in at.options.items() if key != "a"}
     first, found = 0, at.system.forces(at.q, at.v, **more)
     for use in at.system.description.forces:

@@ -1,4 +1,4 @@
-"""Tolerances of this room, each with what it measures and where it comes from."""
+"""Tolerances of linearization, each with the quantity it bounds and its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state about which a mechanism is linearised: what the user gave, checked, with what follows from it."""
+"""The state about which a mechanism is linearised: the user's input, checked, and all that follows from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NominalState:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What dynamics calls take beside q, v and tau."""
+        """Arguments of calls of dynamics beside q, v and tau."""
         given: dict[str, object] = {"t": self.t, "parameters": self.parameters}
         if self.a is not None:
             given["a"] = self.a
@@ -59,7 +59,7 @@ class NominalState:
 def read_state(
     system: System, q: object, v: object, tau: object, a: object, t: object, z: object, parameters: ParameterValues
 ) -> NominalState:
-    """Return the state that a user gave; what was not given is as at the start of a run, at rest."""
+    """Return the state that a user gave; anything not given is as at the start of a run, at rest."""
     inputs = system.kernels.inputs
     time, values = inputs.time(t), inputs.parameter_set(parameters)
     if q is None:

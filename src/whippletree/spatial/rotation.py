@@ -123,7 +123,7 @@ class RotationVectorTerms(NamedTuple):
 
 
 def rotation_vector_terms(a: ca.SX) -> RotationVectorTerms:
-    """Return the rotation of a rotation vector and what belongs to its rate, smooth everywhere.
+    """Return the rotation matrix of a rotation vector and the map of its rate, both smooth everywhere.
 
     With s = a . a and the entire functions c_k(s) = 1 / k! - s / (k + 2)! + s^2 / (k + 4)! - ... (Stumpff's),
 

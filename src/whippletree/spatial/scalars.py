@@ -67,7 +67,7 @@ def shown(value: object) -> str:
 
 
 def listed(given: object) -> list[Any] | None:
-    """Return what is in a list that a person gave; None for a text, and for what is no list.
+    """Return the items of a list that a person gave; None for a text, and for anything that is no list.
 
     >>> listed(("A", "B")), listed("AB"), listed(3)
     (['A', 'B'], None, None)
@@ -80,7 +80,7 @@ def listed(given: object) -> list[Any] | None:
 
 
 def masked(value: object) -> bool:
-    """Tell whether an array has masked entries: what lies behind the mask is no number that was given.
+    """Return True if an array has masked entries: the number behind a mask was not given by the user.
 
     >>> masked(np.ma.array([1.0, 2.0], mask=[False, True])), masked(np.ma.array([1.0])), masked([1.0])
     (True, False, False)

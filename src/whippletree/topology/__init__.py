@@ -1,4 +1,4 @@
-"""What follows from the graph of bodies and joints alone: the spanning tree, the loops and every index range."""
+"""The graph of bodies and joints, and everything it alone decides: the spanning tree, the loops, all index ranges."""
 
 from whippletree.topology.graph import GROUND, ClosureLike, Edge, PlanNode
 from whippletree.topology.loops import Cut, Group, Loop

@@ -1,4 +1,4 @@
-"""What the plan is told of a mechanism, and the nodes it answers with: names, sizes and indices only."""
+"""Joints and closures as the plan sees them, and the nodes that it makes of them: names, sizes and indices only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GROUND = -1
 
 
 class Edge(Protocol):
-    """What the plan needs to know of a joint."""
+    """The name, ends and sizes of a joint, which are all that the plan needs."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -30,7 +30,7 @@ class Edge(Protocol):
 
 
 class ClosureLike(Protocol):
-    """What the plan needs to know of a closure that the user declared.
+    """The bodies, joints and number of equations of a declared closure, which are all that the plan needs.
 
     `bodies` are those it holds on to, the ground included if that is meant; `joints` are the indices of the joints
     whose coordinates it uses; `rows` is the number of its equations.

@@ -1,4 +1,4 @@
-"""The loops of a plan: what each cut joint and each declared closure closes, and which belong together."""
+"""The loops of a plan: the path through the tree that each cut joint and declared closure closes, and their groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan: a spanning tree rooted at the ground, what is cut, and the index ranges of every joint.
+"""The plan: a spanning tree rooted at the ground, the cut joints, and the index ranges of every joint.
 
 Guarantees, checked by tests that know no mechanics:
 
@@ -145,7 +145,7 @@ def make_plan(
     keep: Collection[str] = (),
     own: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Choose a spanning tree, walk it from the ground, depth first, and number what is found.
+    """Choose a spanning tree, walk it from the ground, depth first, and number its nodes, joints and loops.
 
     `closures` are those that the user declared beside the joints; `cut` names joints that must be cut, and `keep`
     those that must not be, if their loops have any other; `own` gives the number of own coordinates of bodies that

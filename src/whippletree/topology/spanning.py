@@ -113,7 +113,7 @@ def choose_cuts(
 
 
 def _cost_class(joint: Edge) -> tuple[int, bool]:
-    """Return what it costs to cut a joint; joints may be exchanged if it is equal."""
+    """Return the cost class of cutting a joint; joints of one class may be exchanged."""
     return (6 if joint.prescribed else 6 - joint.nv, joint.nv == 0)
 
 
@@ -420,7 +420,7 @@ class _Search:
         return self.weight[other] * (self._freedoms(self.loop[other] ^ loop) - self.length[other])
 
     def _own_change(self, slot: int, f: int) -> int:
-        """Return what the exchange changes in the slot's own loop and in closures that use its joints."""
+        """Return the change of cost in the slot's own loop and in closures that use its joints."""
         e, length = self.cut[slot], self.length[slot]
         before = self.rows[e] * (length - self.nv[e]) + self.used[f] * self.nv[f]
         after = self.rows[f] * (length - self.nv[f]) + self.used[e] * self.nv[e]

@@ -23,7 +23,7 @@ _EM_SPACE = "\u2003"
 
 
 def plan_in_words(plan: Plan) -> str:
-    """Tell the tree, what is cut, and what belongs together; large plans abridged.
+    """Print the tree, the cut joints, the closures and the groups of loops; large plans are abridged.
 
     >>> from whippletree.topology.plan import make_plan
     >>> from types import SimpleNamespace as J
