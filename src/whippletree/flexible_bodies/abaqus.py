@@ -97,7 +97,7 @@ def _set_numbers(text: str, generate: bool) -> list[int]:
 
 
 def _label(text: str) -> int:
-    """Return the number of a node; what is no such number is a `ValueError`."""
+    """Return the number of a node; a number that is too large raises a `ValueError`, as text does."""
     label = int(text)
     if abs(label) > LARGEST_LABEL:
         raise ValueError(label)

@@ -29,7 +29,7 @@ POISSON = 0.3
 @user_facing
 @dataclass(frozen=True)
 class Section:
-    """A cross-section, in metres: what a beam needs to know of it.
+    """A cross-section, in metres: area, second moments, torsion constant, shear factors, and fibres for stresses.
 
     The shear area in y, say, is `shear_factor_y` times the area; only Timoshenko's theory uses it. `fibres` are where
     stresses are told; sections that are made as a `circle`, a `tube` or a `rectangle` know theirs.

@@ -1,4 +1,4 @@
-"""Reading what people give for flexible bodies: positive numbers, choices, counts, points, files of text."""
+"""Checked input for flexible bodies: positive numbers, choices, counts, points, text files."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def points(value: ArrayLike, what: str, least: int = 1) -> Array:
 
 
 def file_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file; what is no path, or no file that can be read, is a FileError that says so."""
+    """Return the text of a file; a `FileError` names a path that is none or a file that cannot be read."""
     with _told_of(path):
         named = Path(os.fspath(path))
         if named.exists() and not named.is_file():
@@ -100,7 +100,7 @@ def file_text(path: str | os.PathLike[str]) -> str:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file of text, whole or not at all; what is no path, or cannot be written, is a FileError that says so."""
+    """Write a text file, whole or not at all; a `FileError` names a path that is none or cannot be written."""
     with _told_of(path):
         named = checked_path(path)
         if obstacle(named):
@@ -110,7 +110,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextmanager
 def _told_of(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn what goes wrong with a file into a FileError."""
+    """Turn errors of the operating system, and of paths that are none, into a `FileError`."""
     try:
         yield
     except FileError:

@@ -1,10 +1,11 @@
-"""Tolerances and limits of this room, each with what it measures and where it comes from."""
+"""Tolerances and limits of flexible bodies, each with the quantity it bounds and its reason."""
 
 from __future__ import annotations
 
 ZERO_SHARE = 1e-13
-"""Entries of an integral or a mode below this share of the largest of their kind are rounding, and become zero: what is
-zero costs nothing when equations are traced."""
+"""Entries of an integral or a mode below this share of the largest of their kind are rounding, and become zero: zeros
+cost nothing when equations are traced.
+"""
 
 LARGEST_EXTENT = 1e50
 """The largest radius or width of a section, in metres: second moments go with its fourth power."""
@@ -17,8 +18,9 @@ SYMMETRIC = 1e-8
 digits and more."""
 
 CONTRADICTION = 1e-3
-"""What a file of standard input data says twice may differ by this share of the largest entry: some programs print few
-digits, or take one from nodes and the other from the mesh."""
+"""Numbers that a file of standard input data holds twice may differ by this share of the largest entry: some programs
+print few digits, or take one from nodes and the other from the mesh.
+"""
 
 RIGID_FORCE = 1e-6
 """A rigid motion of a free structure needs no force, up to this share of the forces that its parts would need. Node

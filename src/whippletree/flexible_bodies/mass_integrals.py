@@ -1,4 +1,4 @@
-"""Integrals over the mass of a flexible body (`Invariants`), and what modal coordinates see of it.
+"""Integrals over the mass of a flexible body (`Invariants`), and their parts for modal coordinates.
 
 What remains of a sum whose terms cancel is rounding: an integral below a share of the sum of magnitudes is zero, so
 that symmetric bodies have the zeros they should.

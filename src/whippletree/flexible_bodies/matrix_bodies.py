@@ -224,5 +224,5 @@ class _MatrixModel:
 
 
 def _cleaned(array: Array) -> Array:
-    """Return an array in which what is rounding of the largest entries is zero."""
+    """Return an array with zeros for entries that are rounding beside the largest."""
     return np.where(np.abs(array) > ZERO_SHARE * np.abs(array).max(initial=0.0), array, 0.0)

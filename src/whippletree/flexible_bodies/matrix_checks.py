@@ -1,4 +1,4 @@
-"""What is checked of finite-element matrices before anything is made of them; each fault is named with its remedy."""
+"""Checks of finite-element matrices before they are used; each error names the fault and its remedy."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def checked_elements(mass: SparseMatrix, stiffness: SparseMatrix, nodes: ArrayLi
 
 
 def _in_metres(given: FiniteElements) -> FiniteElements:
-    """Return what is in mm, t, s, N in SI units: both energies are in N mm, and translations in mm."""
+    """Return matrices given in mm, t, s, N in SI units: both energies are in N mm, and translations in mm."""
     from scipy import sparse
 
     unit = 1e-3

@@ -1,4 +1,4 @@
-"""Fibres of cross-sections: places at which stresses are told, and what section forces make of them there.
+"""Fibres of cross-sections: places at which stresses are reported, and the stresses that section forces cause there.
 
 With the normal force N, the shear forces Q, the torque T and the bending moments M of a section, a fibre at (y, z) has
 

@@ -62,7 +62,7 @@ class _Taylor:
 
 @dataclass
 class _SidFile:
-    """What is in a file, by its own names."""
+    """The content of a file, by the file's own names."""
 
     mass: float = 0.0
     n: int = 0
@@ -120,7 +120,7 @@ class _Parser:
             yield text
 
     def file(self) -> _SidFile:
-        """Return what the file holds."""
+        """Read the whole file."""
         head = self.line()
         counts = re.match(r"(\d{1,6})\s+(\d{1,6})\b", head)
         if counts is None or self.line() != "part":
@@ -242,7 +242,7 @@ def _of_all(places: dict[str, Interface], part: str, n: int) -> Array:
 
 
 def _not_symmetric(found: _SidFile, need: Callable[[str, int, int], _Taylor]) -> GeometricStiffness:
-    """Return what is not symmetric in a file's geometric stiffness."""
+    """Return the geometric stiffness of a file without its symmetric parts."""
     n = found.n
     shift, turning, spin = (
         np.zeros((columns, n, n)) if taylor.m1 is None else np.moveaxis(taylor.m1, 2, 0)
@@ -258,7 +258,7 @@ def _not_symmetric(found: _SidFile, need: Callable[[str, int, int], _Taylor]) ->
 
 
 def _gyroscopic(found: _SidFile, turning: Array) -> Array:
-    """Return int Phi_l x Phi_k (n, n, 3) from Ge, or else from what is not symmetric in dCr_k/deta_l (3, n, n)."""
+    """Return int Phi_l x Phi_k (n, n, 3) from Ge, or else from the skew part of dCr_k/deta_l (3, n, n)."""
     n, Ge = found.n, found.matrices.get("Ge")
     if Ge is not None and Ge.m0.shape != (n, 3 * n):
         raise ModelError(f"the block Ge must be {n} x {3 * n}, but it is {Ge.m0.shape[0]} x {Ge.m0.shape[1]}")
@@ -268,7 +268,7 @@ def _gyroscopic(found: _SidFile, turning: Array) -> Array:
 
 
 def _by_pairs(Ge: Array, n: int) -> Array:
-    """Return Ge as (n, n, 3): what its columns count slowest is the axis, in files of some programs the mode.
+    """Return Ge as (n, n, 3); the slowest index of its columns is the axis, in files of some programs the mode.
 
     Which it is shows in int Phi_l x Phi_l, which is zero; only the part that is a vector product is kept.
     """
@@ -376,7 +376,7 @@ def _invariants(found: _SidFile, need: Callable[[str, int, int], _Taylor]) -> In
 
 
 def _told_twice(name: str, other: str, one: Array, two: Array) -> Array:
-    """Return what a block tells by its terms of first order and another by its own, if that is not told otherwise."""
+    """Return the slope of a block, which another block repeats; refuse a file in which the two differ."""
     if np.any(two) and np.abs(one - two).max() > CONTRADICTION * np.abs(two).max():
         share = 100 * np.abs(one - two).max() / np.abs(two).max()
         raise ModelError(

@@ -91,7 +91,7 @@ class MotionPath(ABC):
     def _brought(self, start: Array, values: Array) -> tuple[Array, Array, bool]:
         """Bring the inputs to their values, starting from the predicted configuration.
 
-        Returns the prediction, the configuration that it was corrected to, and whether the inputs are at their values there.
+        Returns the prediction, its correction, and whether the inputs are at their values there.
         """
 
     def follow(self, q: Array, target: Array, stride: Stride | None = None) -> Followed:

@@ -205,7 +205,7 @@ class NaturalCoordinates:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What each condition is about."""
+        """The names of the conditions."""
         return self.symbolic_conditions.names
 
     @property
@@ -528,7 +528,7 @@ def natural_kernel(
 
 
 def forces_at(natural: NaturalCoordinates, given: Mapping[str, ca.SX] | None) -> ca.SX:
-    """Return Q (n) at a state in joint coordinates with what acts; of weights alone if none is given."""
+    """Return Q (n) at a state in joint coordinates with efforts and elements; of weights alone if none is given."""
     eq, walk = natural.equations, natural.walk
     if given is not None:
         here = eq.loaded(dict(given))

@@ -1,4 +1,4 @@
-"""From natural coordinates back to joint coordinates: bodies fitted to rigid ones, joints to what lies between them.
+"""From natural coordinates back to joint coordinates: rigid bodies and joints fitted to the elements.
 
 A body's axes x W are orthogonal only as far as its conditions are satisfied. The rotation nearest to them is found by
 Newton and Schulz's iteration R <- R (3 - R^T R) / 2, which squares what is amiss each time; its turning rate is the one

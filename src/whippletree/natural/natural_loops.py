@@ -107,7 +107,7 @@ class NaturalLoops:
         return len(self._values) - len(values)
 
     def prepared(self, parameters: Numbers | None) -> Steps:
-        """Return what is worked out once: places on the ground, numbers that follow from parameters, filled blocks."""
+        """Return the steps that run once: places on the ground, numbers that follow from parameters, filled blocks."""
         zeros = ca.SX.zeros(3 * len(self.fixed))
         places = ca.SX(ca.vertcat(ca.SX(0, 1), *(one.places[GROUND] for one in self.fixed)))
         rest = 3 * len(self.fixed)
@@ -189,7 +189,7 @@ class NaturalLoops:
         return {node: ca.SX.sym("body", _BODY) for node in nodes}, ca.SX.sym("near", joint.joint.nq)
 
     def fitted(self, x: Numbers, v: Numbers) -> Steps:
-        """Return the loops from places and velocities of elements to those of joints, found from what is near."""
+        """Return the loops from places and velocities of elements to those of joints, starting from nearby values."""
         bodies, joints = LoopTable(), LoopTable()
         for k, body in enumerate(self.model.bodies):
             at = [3 * self.place[e] for e in body.basis]
@@ -423,7 +423,7 @@ class NaturalLoops:
         return make(_ConditionKind(self, one))
 
     def forces(self, loaded: bool, arguments: dict[str, Numbers], t: Numbers) -> Segment:
-        """Return the straight line from joint coordinates, and what acts, to Q."""
+        """Return the straight line from joint coordinates, efforts and elements to Q."""
         natural = self.natural
         names = ("q", "v", "t") if loaded else ()
         own = {"q": self.q, "v": self.speeds, "t": t}
@@ -464,12 +464,12 @@ class _ConditionKind:
         return self.row[:, 3 * a : 3 * a + 3]
 
     def _pull(self, size: ca.SX, row: ca.SX | None = None) -> list[Bound]:
-        """Return what a multiplier takes from f."""
+        """Return the force of a multiplier, subtracted from f."""
         row = self.row if row is None else row
         return [(-row[:, 3 * a : 3 * a + 3].T * size, self.loops.f.by(3 + a, 3).added) for a in range(self.k)]
 
     def _stiff(self, beta: ca.SX) -> list[Bound]:
-        """Return what the condition adds to K."""
+        """Return the terms of the condition in K."""
         found: list[Bound] = []
         for column, (a, b) in enumerate(_lower_pairs(self.k), 3 + self.k):
             block = (beta * self._part(a)).T @ self._part(b)
@@ -478,7 +478,7 @@ class _ConditionKind:
         return found
 
     def _stiff_in_the_middle(self) -> list[Bound]:
-        """Return what the condition adds to the matrix that is not symmetric."""
+        """Return the terms of the condition in the matrix of the middle of the step, which is not symmetric."""
         heavy = 2 * self._scalar(self.loops.alpha) * self.along
         pairs = [*_lower_pairs(self.k), *((b, a) for a, b in _lower_pairs(self.k) if a != b)]
         found: list[Bound] = []
@@ -493,23 +493,23 @@ class _ConditionKind:
         return self._scalar(self.loops.alpha) * (self.phi + rate)
 
     def tangent(self) -> StepFunction:
-        """Return what adds to K alone."""
+        """Return the step that adds the condition to K alone."""
         return step_function(self.given, self._stiff(self._scalar(self.loops.alpha)))
 
     def balanced(self) -> StepFunction:
-        """Return what adds to K and to the residual."""
+        """Return the step that adds the condition to K and to the residual."""
         alpha, h, mu = (self._scalar(one) for one in (self.loops.alpha, self.loops.h, self.loops.mu))
         results = self._stiff(alpha * (1 + 2 * mu / h))
         return step_function(self.given, results + self._pull(self._scalar(self.loops.lam) + self._held(False)))
 
     def balanced_in_the_middle(self) -> StepFunction:
-        """Return what adds to the matrix and to twice the residual in the middle of the step."""
+        """Return the step that adds the condition to the matrix and to twice the residual, in the middle of a time step."""
         results = self._stiff_in_the_middle()
         results += self._pull(2 * (self._scalar(self.loops.lam) + self._held(True)), self.along)
         return step_function(self.given, results)
 
     def corrected(self, projections: bool) -> StepFunction:
-        """Return what corrects the multiplier."""
+        """Return the step that corrects the multiplier."""
         held = self._held(projections)
         return step_function(self.given, [(held, self.loops.lam.by(2, 1).added)])
 
@@ -521,12 +521,12 @@ class _ConditionKind:
         return self._scalar(self.loops.drift) if drifting else ca.SX(0)
 
     def held_back(self, drifting: bool) -> StepFunction:
-        """Return what a projection takes from f."""
+        """Return the step that subtracts a projection's force from f."""
         size = self._scalar(self.loops.alpha) * self._drift(drifting) + self._scalar(self.loops.push)
         return step_function(self.given, self._pull(size))
 
     def pushed(self, drifting: bool) -> StepFunction:
-        """Return what corrects the multiplier of a projection, f being what was found."""
+        """Return the step that corrects the multiplier of a projection from the solution in f."""
         moved = ca.SX(0)
         for a in range(self.k):
             found = ca.SX.sym("f", 3)

@@ -1,4 +1,4 @@
-"""Numbers of the trapezoidal rule in natural coordinates: penalties and times mu of the conditions; what it takes."""
+"""Numbers of the trapezoidal rule in natural coordinates: penalties and times mu of the conditions, and its limits."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _STIFF = 640.0
 less, multipliers that are corrected do not keep up."""
 
 _DAMPING = 25.0
-"""h / mu unless given. What alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85 here, and must
-do so faster than the directions of conditions turn in a step; the book takes 30 to 80, which is little for fast motion
-(docs/theory/natural_coordinates.md)."""
+"""h / mu unless given. An error that alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85
+here, and must do so faster than the directions of conditions turn in a step; the book takes 30 to 80, which is little
+for fast motion (docs/theory/natural_coordinates.md).
+"""
 
 
 def step_settings(natural: NaturalCoordinates, h: float, alpha: object, mu: object, *, projections: bool) -> Array:
@@ -65,7 +66,7 @@ def _by_condition(natural: NaturalCoordinates, given: object, name: str, otherwi
 
 
 def refuse_mechanism(system: System, what: str, remedy: str) -> None:
-    """Say what steps in natural coordinates cannot take yet, if the mechanism asks for it."""
+    """Refuse a mechanism with a feature that steps in natural coordinates cannot take yet, and name the feature."""
     described = system.description
     held, model = {one.name for one in system.natural.held}, system.natural.model
     reasons = (

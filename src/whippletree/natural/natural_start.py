@@ -22,7 +22,7 @@ from whippletree.system.evaluator import ParameterValues
 __all__ = ["start_accelerations"]
 
 _WEIGHT = 1e7
-"""How much stiffer a condition is than what it moves."""
+"""Ratio of a condition's stiffness to that of the coordinates it moves."""
 
 _MOST = 12
 _SETTLED = 1e-14

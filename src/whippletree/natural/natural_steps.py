@@ -67,7 +67,7 @@ from whippletree.symbolic.sparse_factors import (
 __all__ = ["NaturalSteps", "StateLayout"]
 
 _PROJECTIONS = 2
-"""Passes of a projection: each leaves about 1 / (alpha h^2 / 4 m) of what was amiss."""
+"""Passes of a projection: each leaves about 1 / (alpha h^2 / 4 m) of the error."""
 
 
 class StateLayout(NamedTuple):
@@ -329,7 +329,7 @@ class NaturalSteps:
         return self._mass_times(point.a) + self._pulled(point, lam) - self._forces(point, self.t)
 
     def _middle_residual(self, point: _Iterate, middle: _Iterate) -> ca.SX:
-        """Return twice what the equations of motion lack in the middle of the step (1)."""
+        """Return twice the residual of the equations of motion in the middle of the step (1)."""
         lam = self.layout.parts(self.start)[3] + self._held(point)
         acting = self._forces(middle, self.t - self.h / 2)
         return self._mass_times(middle.a) + 2 * (self._pulled(middle, lam) - acting)
@@ -364,7 +364,7 @@ class NaturalSteps:
         return ca.SX(ca.vertcat(ca.SX(0, 1), *total))
 
     def _forces(self, point: _Iterate, t: ca.SX) -> ca.SX:
-        """Return Q: weight, and what elements and efforts do at fitted joint coordinates."""
+        """Return Q: weight, and the forces of elements and efforts at fitted joint coordinates."""
         if not self.loaded:
             return forces_at(self.natural, None)
         q, v = fitted_joints(self.natural, point.x, point.v, self.layout.parts(self.start)[4])

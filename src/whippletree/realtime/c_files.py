@@ -46,13 +46,13 @@ _RESULTS = {"pose": 16, "velocity": 6}
 
 
 def _fields(stepper: RealtimeStepper) -> dict[str, int]:
-    """Return the parts of the state with their sizes; `memory` is what method="natural" goes on from."""
+    """Return the parts of the state with their sizes; `memory` holds the values that method="natural" carries over."""
     s = stepper.system
     return {"q": s.nq, "v": s.nv, "z": s.nz, "memory": stepper.n_memory, "t": 1}
 
 
 def _names(stepper: RealtimeStepper) -> dict[str, list[str]]:
-    """Return what the numbers of the state and of the inputs are called."""
+    """Return labels for the numbers of the state and of the inputs."""
     s = stepper.system
     velocities = [s.kernels.states.velocity_label(i) for i in range(s.nv)]
     return {
@@ -101,7 +101,7 @@ def _outputs(stepper: RealtimeStepper, name: str, places: Mapping[str, str]) -> 
 
 
 def _init(stepper: RealtimeStepper, name: str, inputs: list[str]) -> str:
-    """Return the function that sets state and inputs to what they are now."""
+    """Return the function that sets state and inputs to their present values."""
     now, lines = stepper.state, []
     for field, size in _fields(stepper).items():
         lines += _set(f"state->{field}", now[:size])

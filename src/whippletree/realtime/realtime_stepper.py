@@ -102,7 +102,7 @@ def realtime(
 def _natural_choice(
     method: str, formulation: str, alpha: float | None, mu: float | None, projections: object
 ) -> NaturalChoice | None:
-    """Return what is chosen of steps in natural coordinates; None for other methods, which take none of it."""
+    """Return the options of steps in natural coordinates; None for other methods, which take none of them."""
     given = {"alpha": alpha, "mu": mu, "projections": projections or None}
     if method != NATURAL:
         for name, value in given.items():
@@ -190,7 +190,7 @@ class RealtimeStepper:
 
     @property
     def state(self) -> Array:
-        """The present state as one column [q; v; z; t]; what method="natural" remembers is before t."""
+        """The present state as one column [q; v; z; t]; the memory of method="natural" is before t."""
         return self._states[0].copy()
 
     @property
@@ -348,7 +348,7 @@ class RealtimeStepper:
 
     @made_once
     def _program(self) -> StraightLine | RolledLoops:
-        """What the step is compiled from: loops where there are, or one straight line."""
+        """The program of a step for compilation: loops if the step has them, otherwise one straight line."""
         loops = self._traced.program()
         return StraightLine(self.function, flush=True) if loops is None else RolledLoops(loops, flush=True)
 

@@ -1,4 +1,4 @@
-"""The tolerances of real-time steps, each with what it means and where it comes from."""
+"""The tolerances of real-time steps, each with its meaning and its reason."""
 
 SLOWEST, FASTEST = 1e-3, 1e6
 """How many times as fast as the clock a mechanism may move: slower ones seem to stand still, and faster ones keep no
@@ -25,8 +25,7 @@ LONGEST_LINE = 400_000
 """Operations of a step beyond which it is refused: the compiler would work for minutes."""
 
 CHANGED = 1e-3
-"""What the last iteration in natural coordinates may change them by, over the largest of them or one metre, at steps of
-8 ms and more, and less with h^2 below that (`natural_settings`): more says that the iterations do not converge."""
-
+"""Largest change of natural coordinates in the last iteration, over the largest of them or one metre, at steps of
+8 ms and more, and less with h^2 below that (`natural_settings`): beyond it the iterations do not converge.
 ROUNDED = 1e-12
 """A last change that is smaller is rounding, however short the step."""

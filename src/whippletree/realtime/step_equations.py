@@ -27,7 +27,7 @@ __all__ = ["NaturalChoice", "StepOptions", "StepStatus", "TracedStep"]
 
 
 class StepStatus(IntEnum):
-    """What became of a step."""
+    """The outcome of a step."""
 
     DONE = 0
     NOT_FINITE = 1
@@ -49,7 +49,7 @@ class StepOptions:
 
 
 class NaturalChoice(NamedTuple):
-    """What can be chosen of a step in natural coordinates, as for `simulate`."""
+    """Options of a step in natural coordinates, as for `simulate`."""
 
     alpha: float | None = None
     mu: float | None = None
@@ -76,7 +76,7 @@ class TracedStep:
         return self._request.formulation
 
     def begin(self, q: Array, v: Array, t: float, inputs: dict[str, Array]) -> Array:
-        """Return what a method remembers beside the state, at the start of a run: nothing here."""
+        """Return the method's memory beside the state at the start of a run: nothing here."""
         return np.zeros(0)
 
     def program(self) -> LoopProgram | None:
@@ -84,7 +84,7 @@ class TracedStep:
         return None
 
     def function(self) -> ca.Function:
-        """Return the step: inputs "state" and what acts, one output: the next state, then the status."""
+        """Return the step: inputs "state" and the loads, one output: the next state, then the status."""
         state = ca.SX.sym("state", self.n_state)
         labels = code_names(["state", *(name for name, _ in self.inputs)])
         given = {name: ca.SX.sym(label, size) for (name, size), label in zip(self.inputs, labels[1:], strict=True)}
@@ -164,7 +164,7 @@ class _RatesInStep:
 
 
 class _ByName:
-    """A traced function of the system that takes what it needs from symbols by name."""
+    """A traced function of the system, called with symbols by name."""
 
     def __init__(self, kernels: SystemKernels, asked: str | Request) -> None:
         request = kernels.request(asked) if isinstance(asked, str) else asked

@@ -33,7 +33,7 @@ _GAMMA = 1.0 - 1.0 / math.sqrt(2.0)
 
 
 class Increment(NamedTuple):
-    """What changes over a step, or the rate of it: displacement, velocities, states of elements."""
+    """The change over a step, or its rate: displacement, velocities, states of elements."""
 
     u: ca.SX
     v: ca.SX
@@ -48,7 +48,7 @@ class StepRates(Protocol):
     """f of (1)."""
 
     def __call__(self, after: float, y: Increment) -> Increment:
-        """Return the rates at a time from the start of the step, at what has changed since then."""
+        """Return the rates at a time from the start of the step, for an increment since then."""
         ...
 
     def slopes(self, y: Increment) -> tuple[Increment, ca.SX, ca.SX]:

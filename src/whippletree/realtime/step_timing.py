@@ -1,4 +1,4 @@
-"""How long steps take, one by one: the distribution, the worst, and what that means for real time."""
+"""Durations of single steps: the distribution, the worst, and whether they allow real time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StepTiming:
 
     @property
     def verdict(self) -> str:
-        """What this means for real time, in words."""
+        """Whether the step runs in real time, in words."""
         if self.latest < self.step:
             return f"every step was done within its own length; the 99.9th percentile takes {self.share:.2%} of it"
         if self.worst < self.step:

@@ -23,7 +23,7 @@ from whippletree.system.absolute_coordinates import AbsoluteCoordinates
 __all__ = ["COORDINATES", "simulate_absolute"]
 
 COORDINATES = ("joint", "absolute")
-"""What a run can be integrated in, beside natural coordinates."""
+"""Coordinates that a run can be integrated in, beside natural coordinates."""
 
 CHOSEN_BY_NUMBERS = "absolute"
 """The formulation whose runs watch independent coordinates, and choose others where these become bad."""

@@ -117,7 +117,7 @@ class CheckpointWriter:
         self._took = self._last - now
 
     def _about(self, system: System) -> dict[str, object]:
-        """Return what the file says about the package and the mechanism."""
+        """Return the file's header: the versions of format and package, the model and its build options."""
         if self._model is None:
             self._model = system_interface.model_text(system)
         options = system_interface.build_options(system)
@@ -164,7 +164,7 @@ def read_checkpoint(
 
 
 def _names(given: object) -> object:
-    """Return what was given by name or handle as plain names."""
+    """Replace handles by plain names, in lists too."""
     if given is None or isinstance(given, str):
         return given
     if hasattr(given, "name"):
@@ -175,7 +175,7 @@ def _names(given: object) -> object:
 
 
 def _joints(given: object, what: str) -> object:
-    """Return what `_names` made of joints: a name, or names and pairs of a name and the number of a freedom."""
+    """Turn lists that `_names` made of joints back into a name, or names and pairs of a name and a freedom's number."""
     if given is None or isinstance(given, str):
         return given
     if not isinstance(given, list):

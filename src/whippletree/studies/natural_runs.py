@@ -56,7 +56,7 @@ _MOST_NUMBERS = 2e8
 """How many numbers the steps of one stretch may take in memory."""
 
 _CLOSINGS = 6
-"""Projections onto the closures at most, each of which squares what is open."""
+"""Projections onto the closures at most; each squares the remaining error."""
 
 _CLOSED = 1e-12
 """Loops that are closed by less than this are."""
@@ -80,7 +80,7 @@ _NOT_HERE = {
 
 @dataclass(frozen=True)
 class NaturalOptions:
-    """What can be chosen for a run in natural coordinates.
+    """Options of a run in natural coordinates.
 
     `iterations` is how many a step takes, exactly; without it they go on until coordinates change by less than
     `tolerance`: 5e-7, and less in proportion to h^2 for steps below 8 ms, unless given. `alpha` is the penalty and `mu`
@@ -99,7 +99,7 @@ class NaturalOptions:
 
     @staticmethod
     def read(given: Mapping[str, object]) -> NaturalOptions:
-        """Return what is given, each checked."""
+        """Check the given options and return them."""
         if given.get("step") is None:
             raise StateError('formulation="natural" takes steps of a fixed size: give step= in seconds')
         iterations = given.get("iterations")

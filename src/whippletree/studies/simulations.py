@@ -1,4 +1,4 @@
-"""Runs: what a simulation computes becomes a trajectory with its certificate."""
+"""Runs: a simulation is marched to its end and becomes a trajectory with its certificate."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["resume", "simulate"]
 
 _OUTPUTS = 500
-"""How many outputs there are unless the user says."""
+"""Number of outputs unless the user gives one."""
 
 _MOST = 50_000_000
 
@@ -49,25 +49,26 @@ _CLOSING_SHARE = 100.0
 """Closing the loops may move the end of a step by so many times the tolerance of its error."""
 
 _CLOSING_ROUNDING = 1e-12
-"""The same at tolerances next to rounding."""
+"""The same bound at tolerances next to rounding."""
 
 _CLOSING_ALL = 10.0
-"""All steps together may be moved by so many times what one may be, and on long ways and in many steps by more:"""
+"""Closing the loops may move all steps together by so many times the bound for one, and by more in runs that go far or
+take many steps; see `_CLOSING_WAY` and `_CLOSING_STEP`."""
 
 _CLOSING_WAY = 0.3
-"""by so many times that for each radian and characteristic length of the way,"""
+"""Times the bound for one step, for each radian and characteristic length of the way."""
 
 _CLOSING_STEP = 0.1
-"""and for each step whose size is chosen, which is ten times its tolerance. So a run that is ten times as long may be
-moved ten times as far."""
+"""Times the bound for one step, for each step of adaptive methods: ten times the tolerance. A run that is ten times as
+long may be moved ten times as far."""
 
 _CLOSING_FIXED = 1e-5
-"""The same for steps of a fixed size, for which no tolerance was asked: five digits in one step, four in all."""
+"""The bound for one step of fixed size, for which no tolerance was given: five digits in one step, four in all."""
 
 _ENERGY_SHARE = 100.0
-"""Energies may err by so many times the tolerance of steps that are chosen by it, and by no less than a certificate
-allows every run. The motion errs by up to a thousand times the tolerance, mostly along itself, where energy stays as it
-is: right runs of `benchmarks/accuracy.py`, of all methods and tolerances, have lost at most 23 times the tolerance."""
+"""Largest error of energies in runs with adaptive steps, in tolerances; a certificate allows every run a least error.
+The motion errs by up to a thousand times the tolerance, mostly along itself, where energy does not change: correct runs
+of `benchmarks/accuracy.py`, of all methods and tolerances, have lost at most 23 times the tolerance."""
 
 _MOST_ENERGY = 1e-2
 """However large the tolerance, energies err by no more than that, as a share of their scale."""
@@ -169,7 +170,7 @@ def _in_absolute_coordinates(
     more: dict[str, Any],
     options: dict[str, Any],
 ) -> Trajectory:
-    """Simulate the twin in absolute coordinates, with what is `kept` of a run in joint coordinates."""
+    """Simulate the twin in absolute coordinates; `kept` are the arguments that a run in joint coordinates takes too."""
     _check_options(options)
     if start is not None:
         options |= _start_state(system, start, options, t0)
@@ -199,7 +200,7 @@ def _sampled(simulation: Simulation, until: Any, controller: Controller | None, 
 def _further_runs(
     run: SampledRun, until: Any, controller: Controller | None, period: float | None, options: dict[str, Any]
 ) -> Callable[[], Agreement]:
-    """Return what makes a run again in other ways, and tells how many of its digits are right."""
+    """Return a function that repeats a run with other methods or steps, and counts the digits that agree."""
     how, remembered = further_runs(run.simulation), controller_state(controller)
 
     def begin(changed: dict[str, object]) -> SampledRun:
@@ -286,7 +287,7 @@ def _start_state(system: System, start: Any, options: Mapping[str, Any], t0: flo
 
 
 def _writer(path: object, every: object, wall: float = 0.0) -> CheckpointWriter:
-    """Return what writes checkpoints, after a look at where they go."""
+    """Return a writer of checkpoints, after a check of their path."""
     return CheckpointWriter(new_file(path), positive(every, "checkpoint_every"), wall)
 
 
@@ -296,7 +297,7 @@ def _followed(
     writer: CheckpointWriter | None,
     again: Callable[[], Agreement] | None = None,
 ) -> Trajectory:
-    """Let a run go, and return its trajectory, whatever becomes of it."""
+    """March a run to its end, and return its trajectory even if it fails or is interrupted."""
     began = time.perf_counter()
     failure: SimulationError | ResultError | None = None
     with ProgressMonitor(run.start, float(run.until[-1]), progress) as watch:
@@ -328,7 +329,7 @@ def _followed(
 
 
 def _doubts(simulation: Simulation, trajectory: Trajectory) -> tuple[str, ...]:
-    """Return what flexible bodies may have to do with a failure: steps unstable for them, or too much deformation."""
+    """Return remarks on flexible bodies that may explain a failure: steps unstable for them, or large deformation."""
     unstable = "" if simulation.adaptive else stiff_body(simulation, trajectory.replay, len(trajectory.t))
     return (unstable,) if unstable else trajectory.certificate.out_of_range
 
@@ -395,7 +396,7 @@ def _trajectory(
 
 
 def _measured(run: SampledRun, t: Array, rows: Array, efforts: Array) -> dict[str, Any]:
-    """Return what is measured about a run at the ends of its steps, so that it does not depend on its outputs.
+    """Return the measurements of a run at the ends of its steps, so that they do not depend on its outputs.
 
     Loops are looked at where they are delivered: velocities at the end of a step are those of its position
     before that was closed.
@@ -420,14 +421,14 @@ def _row_parts(simulation: Simulation, marched: Array) -> tuple[Array, Array]:
 
 
 def _replay(run: SampledRun, t: Array, rows: Array, efforts: Array, *, present: bool = False) -> Replay:
-    """Return what follows from states of a run."""
+    """Return a replay of a run's states, from which results follow."""
     q, v, z, work = _parts(run.simulation.system, rows)
     _, parameters = _settings(run.simulation, t, efforts, present=present)
     return Replay(run.simulation.system, t, q, v, z, parameters=parameters, efforts=efforts, work=work)
 
 
 def _energy_tolerance(simulation: Simulation) -> float:
-    """Return by which share of their scale energies may err: what was asked for decides, where that is known."""
+    """Return the largest error of energies as a share of their scale, from the run's tolerance if it has one."""
     asked = min(_ENERGY_SHARE * simulation.tolerance, _MOST_ENERGY) if simulation.adaptive else 0.0
     return max(asked, Certificate.energy_tolerance)
 
@@ -456,7 +457,7 @@ def _drift(simulation: Simulation, found: Mapping[str, object]) -> dict[str, Any
 
 
 def _notes(simulation: Simulation) -> tuple[str, ...]:
-    """Return in words what is not known about a run's steps."""
+    """Return remarks on aspects of a run that its steps cannot show."""
     said = list(simulation.corners.unknown())
     if simulation.adaptive and simulation.system.description.forces and not np.isfinite(simulation.longest_step):
         said.append("peaks of forces that are smooth and narrower than a step (max_step= bounds that)")
@@ -485,7 +486,7 @@ def _at_rest(found: Agreement | None) -> tuple[str, ...]:
 
 
 def _agreed(found: Agreement | None) -> dict[str, Any]:
-    """Return what further runs say about the first."""
+    """Return the agreement of further runs with the first, for the certificate."""
     if found is None:
         return {}
     return {

@@ -104,7 +104,7 @@ def fastest_vibration(system: System, q: Array, t: float = 0.0, parameters: Arra
 
 
 _MASSLESS = 1e-12
-"""Motions with less than this share of the largest inertia are of what has no mass."""
+"""Motions with less than this share of the largest inertia belong to massless bodies."""
 
 
 def _allowed(system: System, q: Array, t: float, parameters: Array | None) -> Array:

@@ -161,7 +161,7 @@ def work(simulation: Simulation) -> float:
 
 
 def _step_work(simulation: Simulation) -> float:
-    """Return what a step costs beside its evaluations, in these."""
+    """Return the cost of a step beside its evaluations, in units of one evaluation."""
     small = _is_small(simulation)
     fixed = _SMALL_FIXED_STEP_WORK if small else FIXED_STEP_WORK
     return (_SMALL_STEP_WORK if small else STEP_WORK).get(simulation.method, fixed) if simulation.adaptive else fixed

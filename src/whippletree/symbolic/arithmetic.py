@@ -1,4 +1,4 @@
-"""The operations of the inner loops of tracing, on what is known to be SX.
+"""Operations for the inner loops of tracing, on operands that are known to be SX.
 
 `x * y` first finds out what x and y are, which takes CasADi five times as long as the product itself. Where formulas
 are to be read, write them with operators; where one line is passed ten thousand times, with these.

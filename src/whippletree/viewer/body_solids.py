@@ -1,4 +1,4 @@
-"""What a body is drawn as: the shapes it was described with, or what its joints and its inertia imply.
+"""The solids that show a body: its described shapes, or shapes that its joints and its inertia imply.
 
 A body without shapes is drawn as a link between the points at which joints, closures and forces hold it: a bar between
 two of them, a triangle between three, a star from their middle between more. A body that is held at one point only is
@@ -34,7 +34,7 @@ _SAME = 1e-6
 def body_solids(
     place: int, properties: MassProperties, held: Sequence[Array], unit: float, meshes: MeshSource
 ) -> list[Solid]:
-    """Return what a body is drawn as; `held` are the points at which something holds it, `unit` the radius of a link.
+    """Return the solids that show a body held at the points `held`; `unit` is the radius of a link.
 
     >>> import whippletree as wt
     >>> [one.kind for one in body_solids(0, wt.rod(1.0, 1.0), [np.zeros(3)], 0.03, MeshSource())]
@@ -68,7 +68,7 @@ def distinct(points: Sequence[Array]) -> list[Array]:
 
 
 def own_size(properties: MassProperties, held: Sequence[Array]) -> float:
-    """Return how large a body is: the largest distance of what is drawn of it, zero if that is a point.
+    """Return the size of a body: the largest distance between drawn points, zero if there is only one.
 
     >>> import whippletree as wt
     >>> own_size(wt.rod(2.0, 1.0), [])
@@ -120,7 +120,7 @@ def inertia_box(properties: MassProperties) -> tuple[Array, Array] | None:
 
 
 def _of_shape(place: int, shape: Shape, unit: float, meshes: MeshSource) -> list[Solid]:
-    """Return the solids of a described shape: none for a mesh that cannot be drawn, and for what is transparent."""
+    """Return the solids of a described shape: none if its mesh cannot be drawn, or if it is transparent."""
     pose, size = shape.placement.matrix(), tuple(float(_plain(x)) for x in shape.size)
     made = partial(Solid, place, role="collision" if shape.collides else "body")
     if shape.color[7:] == "00":
@@ -189,7 +189,7 @@ def _link(place: int, points: Sequence[Array], unit: float) -> list[Solid]:
 
 
 def _lonely(place: int, properties: MassProperties, points: Sequence[Array], unit: float) -> list[Solid]:
-    """Return what a body is drawn as that is held at one point, or nowhere."""
+    """Return the solids of a body that is held at one point, or nowhere."""
     mass, com = float(_plain(properties.mass)), _vector(properties.com)
     held = points[0] if points else (com if mass > 0 else np.zeros(3))
     if mass <= 0:

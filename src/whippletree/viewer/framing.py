@@ -1,4 +1,4 @@
-"""What a picture has to hold, from where it is seen, and how high the ground's grid is."""
+"""The extent of a picture, the place of the camera, and the height of the ground's grid."""
 
 from __future__ import annotations
 

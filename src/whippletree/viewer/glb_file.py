@@ -28,7 +28,7 @@ _VERTICES, _INDICES = 34962, 34963
 
 
 class _Buffer:
-    """The binary part of a file: views of it, and accessors that say what is in them."""
+    """The binary part of a file: views of it, and accessors that describe their content."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -122,7 +122,7 @@ class _Colors:
 
 
 def _primitives(own: list[tuple[str, Mesh]], buffer: _Buffer, colors: _Colors) -> list[dict[str, object]]:
-    """Return what a node's mesh is made of: one primitive for each colour."""
+    """Return the primitives of a node's mesh, one for each colour."""
     found = []
     for color in dict.fromkeys(color for color, _ in own):
         mesh = merged([one for its, one in own if its == color])

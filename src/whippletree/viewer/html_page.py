@@ -63,7 +63,7 @@ def inline_frame(text: str, height: int = 480) -> str:
 
 
 def _summary(scene: Scene) -> str:
-    """Return in words what is seen."""
+    """List bodies, joints and closures in words, for readers who do not see the picture."""
     joints = [f"{one.name} ({one.kind})" for one in scene.joints]
     lists = [_listed("bodies", list(scene.places)), _listed("joints", joints)]
     if scene.closures:

@@ -84,7 +84,7 @@ def view(
 
 @user_facing
 class LiveView:
-    """A mechanism on a live page at `url`, until `close`; what `System.view` returns.
+    """A mechanism on a live page at `url`, until `close`; the result of `System.view`.
 
     `q` and `parameters` are those that the page shows now. `show(q)` shows another configuration: a loop, or a
     controller while a simulation goes on, may call it as often as it likes.
@@ -126,7 +126,7 @@ class LiveView:
 
     @property
     def url(self) -> str:
-        """Where the page is; whoever knows it can move the sliders, from this machine only."""
+        """The address of the page; anyone who knows it can move the sliders, from this machine only."""
         return f"http://{_ADDRESS}:{self._server.server_port}/{self._token}/"
 
     def show(self, q: object) -> None:
@@ -286,7 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def _asked(self, path: str) -> str | None:
-        """Return what is asked for below the token, None if the request is not from the page."""
+        """Return the part of the path after the token, None if the request is not from the page."""
         token, slash, what = path.removeprefix("/").partition("/")
         mine = self.live.owns(token, self.headers.get("Host", ""), self.headers.get("Origin"))
         return what if slash and mine else None

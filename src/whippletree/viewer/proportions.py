@@ -48,7 +48,7 @@ MARGIN = 1.12
 """How much farther the camera is than where everything just fits."""
 
 SAMPLED = 60
-"""So many instants of a motion decide what the camera has to see."""
+"""Number of instants of a motion from which the camera is framed."""
 
 FRAMES = 600
 """So many instants of a run are kept for a picture that moves, unless it says otherwise."""

@@ -1,4 +1,4 @@
-"""A scene: what is drawn of a mechanism, where it is on which body, and how the bodies move.
+"""A scene: the drawn parts of a mechanism, their places on bodies, and the motion of the bodies.
 
 Nothing here depends on how it is drawn. The page in a browser, glTF files and pictures are all made from a `Scene`.
 """
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 GROUND_PLACE = -1
-"""The place of what is on the ground; the others are numbered as in `Scene.places`."""
+"""The place of things on the ground; the others are numbered as in `Scene.places`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Solid:
 
 @dataclass(frozen=True, eq=False)
 class Strut:
-    """What reaches from a point of one place to a point of another: a "rod", a "spring", a "guide" or a "beam".
+    """A part between points of two places: a "rod", a "spring", a "guide" or a "beam".
 
     >>> Strut("rod", "tie", 0, np.zeros(3), GROUND_PLACE, np.ones(3), 0.01).second
     -1
@@ -187,7 +187,7 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is drawn, and how it moves; the first of the `tracks` is the motion, others are shown beside it.
+    """The drawn parts and their motion; the first of the `tracks` is the motion, others are shown beside it.
 
     `unit` is the radius of links, `outline` (k, 3) are points that a picture has to hold, at the edges of everything at
     all times, and `floor` is how high the ground's grid is, along `camera.up`. `closures` tells in words what holds

@@ -16,7 +16,7 @@ _ROLES = {"joint": "#56606c", "support": "#8b95a1", "collision": "#e8590c59"}
 _STRUTS = {"guide": "#7d8895", "rod": "#8d6e3f", "spring": "#5f7f5a"}
 BACK, GRID, INK = "#f4f6f9", "#c3ccd6", "#1d2530"
 UNPAINTED = "#c9ced4"
-"""The colour of what has none where other things have."""
+"""The colour of shapes without a colour in scenes where others have one."""
 
 
 def solid_color(solid: Solid) -> str:

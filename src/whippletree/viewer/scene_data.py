@@ -139,7 +139,7 @@ def _channels(track: Track) -> Array:
 
 
 def _head(scene: Scene) -> dict[str, object]:
-    """Return what is in the JSON text."""
+    """Return the content of the JSON text."""
     camera, numbers = scene.camera, {key: k for k, key in enumerate(_surfaces(scene))}
     follow = None if scene.follow is None else [scene.follow.place, _row(scene.follow.point)]
     return {

@@ -25,7 +25,7 @@ _KINDS = (".html", ".glb", ".gif", ".png")
 
 @user_facing
 class SceneView:
-    """A scene to look at: what `show` and `animate` return. Notebooks show it as a page within theirs.
+    """A scene to look at: the result of `show` and `animate`. Notebooks show it as a page within theirs.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> from whippletree.viewer.scenes import still_scene
@@ -49,7 +49,7 @@ class SceneView:
         return page(self.scene)
 
     def save(self, path: object) -> Path:
-        """Write it as what the name ends in: .html, .glb (glTF), .gif or .png; whole or not at all."""
+        """Write the scene in the format of the name's suffix: .html, .glb (glTF), .gif or .png; whole or not at all."""
         place = new_file(path)
         writers: dict[str, Callable[[], bytes]] = {
             ".html": lambda: self.html().encode("utf-8", "replace"),

@@ -114,7 +114,7 @@ def run_scene(
     title: str | None = None,
     **looks: Any,
 ) -> Scene:
-    """Return the scene of a run; see `animate` for what can be in it.
+    """Return the scene of a run; `animate` describes the arguments.
 
     >>> from whippletree.results.example_runs import swing
     >>> scene = run_scene(swing(), paths=["tip"])
@@ -151,7 +151,7 @@ def _run_track(run: Trajectory, label: str) -> Track:
 
 
 def _curves(run: Trajectory, names: Sequence[object] | None) -> tuple[Curve, ...]:
-    """Return what is plotted: quantities by name, all coordinates if there are few."""
+    """Return the plotted curves: quantities by name, all coordinates if there are few."""
     if names is None:
         names = ["coordinates"] if 0 < len(run.labels.coordinates) <= PLOTTED else []
     found = [columns(run, name) for name in names]
@@ -248,7 +248,7 @@ class _Maker:
 
 
 def _seen_bodies(d: Description, collisions: bool) -> dict[str, MassProperties]:
-    """Return the rigid bodies with the shapes that are drawn: those for looks, and what collides if that is asked for.
+    """Return the rigid bodies with the shapes that are drawn: those for looks, and collision shapes if asked for.
 
     Where no shape is for looks, those that collide are all there is to see.
     """
@@ -359,7 +359,7 @@ def _foot(d: Description, use: JointUse, held: Mapping[str, Sequence[Array]], tr
 
 
 def _struts(d: Description, places: Mapping[str, int], unit: float) -> list[Strut]:
-    """Return what reaches from place to place: rods, springs, guides of sliding joints."""
+    """Return the struts between places: rods, springs, guides of sliding joints."""
     found = []
     for use in d.joints:
         if slides(use.joint.kind):
@@ -375,7 +375,7 @@ def _struts(d: Description, places: Mapping[str, int], unit: float) -> list[Stru
 
 
 def _arms(frames: Mapping[str, str], places: Mapping[str, int], unit: float) -> list[Strut]:
-    """Return what reaches from bodies to their moving frames."""
+    """Return the beams from bodies to their moving frames."""
     here = Placement.identity()
     return [
         replace(_strut("beam", frame, ((body, here), (frame, here)), places, unit), color=places[body])

@@ -1,4 +1,4 @@
-"""What `Mechanism.show`, `System.show` and `Trajectory.animate` do; with `opened=False` no browser is opened."""
+"""Pictures of mechanisms, systems and runs for `show` and `animate`; with `opened=False` no browser is opened."""
 
 from __future__ import annotations
 

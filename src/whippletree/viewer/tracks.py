@@ -31,7 +31,7 @@ _CYCLE = 48
 """Instants of one oscillation of a mode."""
 
 _SECONDS = 2.0
-"""How long one oscillation of a mode is shown, whatever its frequency."""
+"""Duration, in seconds, in which one oscillation of a mode is shown, whatever its frequency."""
 
 
 def track_of(system: System, t: Array, q: Array, parameters: ParameterValues = None, label: str = "") -> Track:
