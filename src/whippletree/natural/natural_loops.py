@@ -503,7 +503,7 @@ class _ConditionKind:
         return step_function(self.given, results + self._pull(self._scalar(self.loops.lam) + self._held(False)))
 
     def balanced_in_the_middle(self) -> StepFunction:
-        """Return the step that adds the condition to the matrix and to twice the residual, in the middle of a time step."""
+        """Return the step that adds the condition to the matrix and to twice the residual, in the middle of a step."""
         results = self._stiff_in_the_middle()
         results += self._pull(2 * (self._scalar(self.loops.lam) + self._held(True)), self.along)
         return step_function(self.given, results)

@@ -27,5 +27,7 @@ LONGEST_LINE = 400_000
 CHANGED = 1e-3
 """Largest change of natural coordinates in the last iteration, over the largest of them or one metre, at steps of
 8 ms and more, and less with h^2 below that (`natural_settings`): beyond it the iterations do not converge.
+"""
+
 ROUNDED = 1e-12
 """A last change that is smaller is rounding, however short the step."""
