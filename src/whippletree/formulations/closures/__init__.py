@@ -1,1 +1,1 @@
-"""Closures on the nodes: frames, rows, forces, and what all loop methods share."""
+"""Closures on the nodes: frames, rows, forces, and the code that all loop methods share."""

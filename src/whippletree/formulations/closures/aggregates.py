@@ -107,7 +107,7 @@ class JointResidual(NamedTuple):
 
 
 class ReleasedTree(NamedTuple):
-    """Kept of a group's free tree: its sweeps, accelerations, closures, what these do at its hinges, and A's pivots."""
+    """Kept of a group's free tree: its sweeps, accelerations, closures, their effects at its hinges, and A's pivots."""
 
     free: articulated.Dynamics
     a: ca.SX
@@ -118,7 +118,7 @@ class ReleasedTree(NamedTuple):
 
 @dataclass(frozen=True)
 class _AggregateNode:
-    """A group of loops as a node on its base; `base` is what of the base's acceleration is in a already."""
+    """A group of loops as a node on its base; `base` is the part of the base's acceleration that a already contains."""
 
     tree: Unrolled
     base: ca.SX
@@ -129,7 +129,7 @@ class _AggregateNode:
         return Shift(())
 
     def bias(self, place: GroupPlace) -> ca.SX:
-        """Take off what is in a already."""
+        """Subtract the part of the base's acceleration that a already contains."""
         return -self.base
 
 
@@ -230,7 +230,7 @@ class Embedded(_AggregateNode):
         return tuple(Carried(one) for one in alphas), GroupOutcome(joints, tuple(alphas))
 
     def gathered(self, place: GroupPlace, hinge: HingeFactors, spread: GroupOutcome) -> Kept[JointEffort]:
-        """Return H_S phi_S f' - T_S by joint, what it lacks without the closures' forces, and phi_S f' (69)."""
+        """Return H_S phi_S f' - T_S by joint, its remainder without the closures' forces, and phi_S f' (69)."""
         outer: Mapping[int, Articulated] = hinge.kept
 
         def gather(
@@ -310,7 +310,7 @@ class Augmented(_AggregateNode):
         return tuple(motions), GroupPlace(bodies)
 
     def terms(self, children: StepRecord, place: GroupPlace) -> NodeTerms:
-        """Release the group's tree, and find what its closures' unit forces do to it and to the base (1)."""
+        """Release the group's tree, and compute the response of tree and base to unit forces of its closures (1)."""
         outer = _outboard(children)
 
         def join(
@@ -357,7 +357,7 @@ class Augmented(_AggregateNode):
 
 
 def _outboard(children: object) -> Mapping[int, Articulated]:
-    """Return what arrives from beyond the group, by body; at a tip there is nothing."""
+    """Return the records that arrive from beyond the group, by body; at a tip there are none."""
     return children if isinstance(children, dict) else {}
 
 

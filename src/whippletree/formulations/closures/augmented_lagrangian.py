@@ -45,11 +45,12 @@ _ROUNDING = 32 * float(np.finfo(float).eps)
 """Rounding of the elimination over the share of a diagonal entry that is left as pivot: some operations each."""
 
 _SAFETY = 8.0
-"""How many times the correction of what rounding left unbalanced counts: of one order with the error, but no bound."""
+"""Factor on the correction of the residual that rounding left: of one order with the error, but no bound."""
 
 ROUNDED = 1e-12
-"""The share of what all rows move together below which one must not be heavy; below its square it is rounding alone,
-entries that should be zero, and has no weight."""
+"""Share of the common motion of all rows below which a row must not be heavy; below its square a row is rounding
+alone, entries that should be zero, and has no weight.
+"""
 
 Row = dict[int, ca.SX]
 Weight = float | ca.SX
@@ -184,7 +185,7 @@ def _unbalanced(problem: AugmentedProblem, multipliers: Sequence[ca.SX], a: Row)
 
 
 def _size(weights: Sequence[ca.SX], missed: Sequence[ca.SX]) -> ca.SX:
-    """Return the sum of squares of what the closures miss by, weighted; never zero."""
+    """Return the weighted sum of squares of the closures' residuals; never zero."""
     total = ca.SX(np.finfo(float).tiny)
     for weight, miss in zip(weights, missed, strict=True):
         total = plus(total, times(times(weight, miss), miss))
@@ -192,7 +193,7 @@ def _size(weights: Sequence[ca.SX], missed: Sequence[ca.SX]) -> ca.SX:
 
 
 def largest(values: Iterable[ca.SX], least: float = 0.0) -> ca.SX:
-    """Return the largest magnitude, and never less than `least`: what is divided by must not be zero."""
+    """Return the largest magnitude, and never less than `least`, so that it can be divided by."""
     sizes = [ca.fabs(value) for value in values]
     return ca.SX(functools.reduce(ca.fmax, [ca.SX(least), *sizes] if least or not sizes else sizes))
 

@@ -48,7 +48,7 @@ class RowSlopes(NamedTuple):
 
 
 class _SeenRows(NamedTuple):
-    """Rows at a state: what they hold on to, the coordinates with their rates and accelerations, and where these are.
+    """Rows at a state: their frames, the coordinates with their rates and accelerations, and the places of these.
 
     `along` are the rates of the coordinates for displacements, if they are not one.
     """

@@ -47,7 +47,7 @@ class CutJoint:
 
 @dataclass(frozen=True)
 class ClosureAttachment:
-    """A closure and what it holds on to.
+    """A closure and the frames and coordinates that it constrains.
 
     `cut` is the index of the cut joint that it closes, `driven` that of the prescribed cut joint that it drives.
     """

@@ -41,7 +41,7 @@ class Projected(NamedTuple):
 
 
 def project(walk: Unrolled, closure_set: ClosureSet, scale: Sequence[float]) -> Projected:
-    """Take one Newton step; `scale` (nv) is what displacements are measured by."""
+    """Take one Newton step; `scale` (nv) holds the unit of each displacement."""
     held, given = closure_set.evaluate(walk), given_accelerations(walk)
     rows = [{j: x for j, x in row.items() if j not in given} for row in jacobian_rows(walk, held)]
     gram = _gram(rows, scale)

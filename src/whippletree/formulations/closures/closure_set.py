@@ -1,4 +1,4 @@
-"""Closures at a state: what every loop formulation takes from them.
+"""Closures at a state: residuals, rows and biases for every loop formulation.
 
 The residual, rows and bias of a closure (see `elements.closures.base`) are in the axes of the loop's base, which is
 taken at rest: only the motion relative to it matters, so a loop costs its own nodes, wherever in the tree it is.
@@ -126,7 +126,7 @@ class ClosureSet:
         return with_closure_forces(walk, rates, [tau[cut.v, :] for cut in chosen])
 
     def frame_states(self, walk: Unrolled, attachment: ClosureAttachment | CutJoint) -> tuple[FrameState, ...]:
-        """Return what a closure holds on to, seen from its base.
+        """Return the states of a closure's frames, seen from its base.
 
         Unless the closure looks at places themselves, they are measured from where the way to its first frame begins:
         what is far from the base's origin would be rounded by its distance, and near a singular position that counts.
@@ -149,7 +149,7 @@ class ClosureSet:
         return [self._cut_rows(walk, cut) for cut in self.attachments.cuts]
 
     def _once(self, walk: Unrolled, key: tuple[object, ...], make: Callable[[], Made]) -> Made:
-        """Return what was found under a key over these very symbols on a walk that moves so, or find it."""
+        """Return the cached value of a key for these symbols, on a walk that moves alike; compute it on first use."""
         whole = (*key, *map(id, (self.attachments, self.q, self.v, self.a, self.t)))
         if whole not in walk.reached:
             walk.reached[whole] = make(), self  # the symbols are kept, so that nothing else has their identity
@@ -204,7 +204,7 @@ class ClosureSet:
         return ClosureState(rows.phi[chosen, :], rate, second, tuple(node_forces), tuple(joint_forces))
 
     def coordinates(self, attachment: ClosureAttachment) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return the coordinates and rates a closure depends on, and what its second derivative has to be."""
+        """Return the coordinates and rates a closure depends on, and the second derivative that its rows must have."""
         none = ca.SX.zeros(attachment.closure.n_rows)
         own = attachment.own
         if own is not None:

@@ -22,7 +22,7 @@ __all__ = ["GroupNode", "base_acceleration", "contracted_tree", "joint_accelerat
 
 
 class GroupNode(NamedTuple):
-    """A group as a node, with what its multipliers need: the rows of its closures, and the factors of C_d."""
+    """A group as a node, with the data that its multipliers need: the rows of its closures, and the factors of C_d."""
 
     group: NodeGroup
     node: Embedded | Augmented
@@ -63,7 +63,7 @@ def contracted_tree(walk: Unrolled, grouped: Sequence[GroupNode]) -> tuple[Unrol
 def joint_accelerations(
     tree: Unrolled, grouped: Sequence[GroupNode], at: dict[int, int], outcome: Kept[JointOutcome | GroupOutcome]
 ) -> ca.SX:
-    """Return the accelerations (nv) of all freedoms, of what the sweeps have found for the nodes of such a tree."""
+    """Return the accelerations (nv) of all freedoms from the sweeps' outcomes at the nodes of such a tree."""
     a = ca.densify(ca.SX(tree.nv, 1))
     for k, node in enumerate(tree.nodes):
         freedoms = grouped[at[k]].freedoms if k in at else range(tree.v_slices[k].start, tree.v_slices[k].stop)
@@ -95,5 +95,5 @@ def subtree(walk: Unrolled, group: NodeGroup) -> tuple[Unrolled, tuple[int, ...]
 
 
 def base_acceleration(walk: Unrolled, group: NodeGroup) -> ca.SX:
-    """Return what is known of the base's acceleration: that of the ground."""
+    """Return the known part of the base's acceleration: that of the ground."""
     return stack(ca.SX.zeros(3), -walk.gravity) if group.base < 0 else ca.SX.zeros(6)

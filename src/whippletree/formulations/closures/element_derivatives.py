@@ -1,4 +1,4 @@
-"""What acts on a mechanism from outside its inverse dynamics, with derivatives: elements, loads, closures, cut joints.
+"""Derivatives of external laws, outside inverse dynamics: elements, loads, closures, cut joints.
 
 Each of them sees frames, coordinates and states through a small expression of its own. That is differentiated by CasADi
 once, in symbols of its own, and the derivative is put where the mechanism is (`AppliedLaw`).
@@ -28,7 +28,7 @@ Change = tuple[str, int, ca.SX]
 
 
 class _Seen(NamedTuple):
-    """Where a law is: base, what it holds on to there, and the places of its coordinates and states."""
+    """The place of a law: its base, its frames there, and the indices of its coordinates and states."""
 
     base: int
     turn: Turn

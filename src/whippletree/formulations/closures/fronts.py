@@ -1,4 +1,4 @@
-"""Fronts: what a subtree asks of a node and of variables of loops that reach out of it, and their elimination.
+"""Fronts: the equations that a subtree imposes on a node and on variables of loops that leave it; their elimination.
 
 Inward, every node hands its parent a front, in which A^ is the node's acceleration beyond what the state gives,
 
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 FrontVariable: TypeAlias = tuple[str, int]
-"""("row", r): the multiplier of row r; ("rest", r): what the rest of the loop adds to it; ("speed", i): u_i."""
+"""("row", r): the multiplier of row r; ("rest", r): the rest of the loop's contribution to it; ("speed", i): u_i."""
 
 Pairs: TypeAlias = Mapping[int, int]
 """The row with which each dependent freedom is eliminated."""
@@ -56,7 +56,7 @@ Pairs: TypeAlias = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Front:
-    """What a subtree asks of a node and of its variables, as in (1); `P` is None where nothing moves with the node."""
+    """The equations (1) of a subtree for a node and its variables; `P` is None where nothing moves with the node."""
 
     variables: tuple[FrontVariable, ...]
     P: ArticulatedInertia | None
@@ -92,25 +92,25 @@ class EliminatedVariables(NamedTuple):
 
 
 def own_front(node: Node, speeds: Sequence[FrontVariable], effort: ca.SX) -> Front:
-    """Return what own inertia asks of the speeds that have it: coupling, own inertia, and own efforts."""
+    """Return the front of the speeds that have own inertia: coupling, own inertia, and own efforts."""
     own = node.own_inertia()
     assert own is not None
     return Front(tuple(speeds), None, own.coupling, ca.SX.zeros(6), own.own, effort)
 
 
 def body_front(node: Node, f: ca.SX) -> Front:
-    """Return what a node's own body asks of it: its inertia, and the force f that it needs without A^."""
+    """Return the front of a node's own body: its inertia, and the force f that it needs without A^."""
     return Front((), node.inertia.articulated(), ca.SX(6, 0), f, ca.SX(0, 0), ca.SX(0, 1))
 
 
 def complete_front(variables: tuple[FrontVariable, ...], second: ca.SX) -> Front:
-    """Return what a closure asks where it is complete: that its second derivative vanishes."""
+    """Return the front of a complete closure: its second derivative vanishes."""
     n = len(variables)
     return Front(variables, None, ca.SX.zeros(6, n), ca.SX.zeros(6), ca.SX.zeros(n, n), -second)
 
 
 def force_front(variables: tuple[FrontVariable, ...], F: ca.SX) -> Front:
-    """Return what a closure asks of a node that it holds on to by force columns F (6, m)."""
+    """Return the front of a closure for a node on which it acts by force columns F (6, m)."""
     n = len(variables)
     return Front(variables, None, -F, ca.SX.zeros(6), ca.SX.zeros(n, n), ca.SX.zeros(n))
 
@@ -139,7 +139,7 @@ def merged(fronts: Sequence[Front]) -> Front:
 def eliminated(
     front: Front, gone: Sequence[FrontVariable], *, on_node: bool = True, least: ca.SX | None = None
 ) -> tuple[Front, EliminatedVariables, ca.SX]:
-    """Eliminate one variable, or two together; return what is left, the way back, and the pivot.
+    """Eliminate one variable, or two together; return the remaining front, the way back, and the pivot.
 
     The pivot of a single variable, positive for a speed and negative for a row, is `trusted` only if it is farther from
     zero than `least`, if that is given.
@@ -166,7 +166,7 @@ def eliminated(
 
 
 def _inverse(A: ca.SX, least: ca.SX | None, *, negative: bool) -> tuple[ca.SX, ca.SX]:
-    """Return the inverse of a symmetric matrix (1, 1) or (2, 2), and what must not vanish for it.
+    """Return the inverse of a symmetric matrix (1, 1) or (2, 2), and the pivot or determinant that must not vanish.
 
     Of two variables one is a row, or what is added to it: no inertia is divided by, and nothing cancels in the
     determinant, since the diagonal entries of speeds and of rows have opposite signs.
@@ -307,7 +307,7 @@ def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[FrontVariab
 
 
 def _with_rest(front: Front, r: int) -> Front:
-    """Return the front with one more variable: what the rest of a loop adds to row r."""
+    """Return the front with one more variable: the rest of a loop's contribution to row r."""
     n = len(front.variables)
     S = ca.SX.zeros(n + 1, n + 1)
     S[:n, :n] = front.S
@@ -318,7 +318,7 @@ def _with_rest(front: Front, r: int) -> Front:
 
 
 def annihilated(front: Front, H: ca.SX, tau: ca.SX) -> Front:
-    """Set what is known while tracing: along the hinge nothing but its effort is passed on."""
+    """Put in the entries that are known while tracing: along the hinge only its effort is passed on."""
     assert front.P is not None
     P, z = front.P.matrix(), ca.SX(front.z)
     for row in unit_rows(H):
@@ -350,7 +350,7 @@ def recover_node(
 
 
 def recover(released: Sequence[EliminatedVariables], alpha: ca.SX | None, values: dict[FrontVariable, ca.SX]) -> None:
-    """Find the values of what was eliminated, last first."""
+    """Find the values of the eliminated variables, last first."""
     for one in reversed(released):
         x = one.nu
         if alpha is not None:

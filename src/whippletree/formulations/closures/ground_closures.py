@@ -33,7 +33,7 @@ def closures_on_ground(
 
 
 class RowsOnBodies(NamedTuple):
-    """Rows on bodies: columns by body, what of phi' and phi'' no acceleration brings."""
+    """Rows on bodies: columns by body, and the parts of phi' and phi'' that are independent of accelerations."""
 
     node_forces: dict[int, ca.SX]
     rate: ca.SX
@@ -80,7 +80,7 @@ def _closure_state(
 
 
 def _sides(seen: Kept[GroundBody], frames: Sequence[NodeFrame], base: int) -> tuple[tuple[Side, ...], ca.SX | None]:
-    """Return what is held on to, in the axes of the loop's base, and these axes unless they are the ground's."""
+    """Return the sides of the closure in the axes of the loop's base, and these axes unless they are the ground's."""
     sides = tuple(_side(seen, frame) for frame in frames)
     if base < 0:
         return sides, None

@@ -62,7 +62,7 @@ LengthOf = Callable[[str], Any]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A solution on a walk with closures, and what follows from it for all joints, worked out when it is asked for."""
+    """A solution on a walk with closures; results for all joints follow from it on first use."""
 
     walk: Unrolled
     closure_set: ClosureSet
@@ -281,7 +281,7 @@ def static_reactions(
 
 
 def _pass_on(node: Node, children: tuple[ca.SX], load: StaticForce) -> tuple[tuple[ca.SX], StaticForce]:
-    """Add what the nodes beyond hand on, and hand the sum to the parent."""
+    """Add the forces of the nodes beyond, and hand the sum to the parent."""
     f = load.f + children[0]
     return (node.shift(load.x).force(f),), load._replace(f=f)
 
@@ -312,7 +312,7 @@ def closure_gap(walk: Unrolled, closure_set: ClosureSet, length_of: LengthOf) ->
 
 
 def cut_opening(walk: Unrolled, closure_set: ClosureSet, cut: CutJoint) -> ca.SX:
-    """Return the motion of a cut joint's child side in its parent side (6), less what its own velocities give."""
+    """Return the motion of a cut joint's child side in its parent side (6), minus that of its own velocities."""
     frame_states = closure_set.frame_states(walk, cut)
     rows = relative_motion(tuple(s.side for s in frame_states))
     x = cut.joint.configuration(closure_set.q[cut.q, :])

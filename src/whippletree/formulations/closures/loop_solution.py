@@ -1,4 +1,4 @@
-"""What a loop formulation works with and what it gives.
+"""The input and the output of a loop formulation.
 
 Its equations: the methods that close the loops (multipliers, penalty, independent coordinates) are the same whether M
 and C come from composite bodies (`JOINT`) or from a velocity transformation (Garcia de Jalon and Bayo 8.114, Nikravesh
@@ -57,7 +57,7 @@ def stacked_rows(closure_states: Sequence[ClosureState], part: str) -> list[ca.S
 def stabilised(
     gamma: list[ca.SX], closure_states: Sequence[ClosureState], baumgarte: tuple[float, float]
 ) -> list[ca.SX]:
-    """Return what phi'' is driven by, row by row, with Baumgarte's terms 2 alpha phi' + beta^2 phi (8.112)."""
+    """Return the right-hand sides of phi'', row by row, with Baumgarte's terms 2 alpha phi' + beta^2 phi (8.112)."""
     alpha, beta = baumgarte
     if not (alpha or beta):
         return gamma

@@ -55,7 +55,7 @@ __all__ = [
 
 
 class ClosureRows(NamedTuple):
-    """The closures' rows at a state: C on the tree's joints, G of cut joints by place in v, and what depends on these.
+    """The closures' rows at a state: C on the tree's joints, and G of cut joints by place in v, with their structure.
 
     `on_cuts` holds for each row its entries on cut joints' rates, `driven` the row that drives a prescribed cut joint's
     freedom, by its place in v.
@@ -68,7 +68,7 @@ class ClosureRows(NamedTuple):
 
 
 class Explicit(NamedTuple):
-    """What time or a parameter changes by itself, the state kept: phi, phi', phi'' by row, and the same of cut joints
+    """The explicit effects of time or a parameter, the state kept: phi, phi', phi'' by row, and the same of cut joints
     by place in v; and R by freedom."""
 
     phi: tuple[Column, Column, Column] = ({}, {}, {})
@@ -201,7 +201,7 @@ def reduced_mass(mass: Mapping[int, Column], basis: Mapping[int, Column]) -> dic
 
 
 class Mechanics(NamedTuple):
-    """What (4) is solved with: the follower, slopes, M by columns, the motions B by independent freedom, factors."""
+    """The parts of (4): the follower, slopes, M by columns, the motions B by independent freedom, factors."""
 
     follower: Follower
     slopes: Slopes
@@ -211,7 +211,7 @@ class Mechanics(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What follows from one change: all joints' displacements, velocities and accelerations; dR + M D, and da_i."""
+    """The response to one change: all joints' displacements, velocities and accelerations; dR + M D, and da_i."""
 
     dq: Column
     dv: Column
@@ -243,8 +243,9 @@ def response(
     da: Column = _NOTHING,
     explicit: Explicit = _BY_ITSELF,
 ) -> Response:
-    """Return what follows from changes of independent or prescribed displacements, velocities and accelerations, and
-    from what changes by itself."""
+    """Return the response to changes of independent or prescribed displacements, velocities and accelerations, and to
+    `explicit` effects.
+    """
     slopes = m.slopes
     moved, moving = following(m.follower, slopes.closures, slopes.cuts, dq, dv, explicit)
     second, cut_second = dict(explicit.phi[2]), dict(explicit.cut[2])

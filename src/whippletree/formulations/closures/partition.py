@@ -36,7 +36,7 @@ Row = dict[int, ca.SX]
 
 
 class Choice(NamedTuple):
-    """What numbers decided: the independent freedoms, and the pivots (row, dependent freedom) in their order."""
+    """The numeric choice: the independent freedoms, and the pivots (row, dependent freedom) in their order."""
 
     independent: tuple[int, ...]
     pivots: tuple[tuple[int, int], ...]

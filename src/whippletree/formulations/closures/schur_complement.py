@@ -71,7 +71,7 @@ def absorb(
 
 
 def _wait(waiting: Blocks, c: int, H: ca.SX, F: ca.SX | None, effort: ca.SX | None) -> None:
-    """Add what a closure's unit forces do to shared freedoms."""
+    """Add the effects of a closure's unit forces on shared freedoms."""
     if effort is not None:
         add_to(waiting, c, effort)
     if F is not None:
@@ -79,7 +79,7 @@ def _wait(waiting: Blocks, c: int, H: ca.SX, F: ca.SX | None, effort: ca.SX | No
 
 
 class Correction(NamedTuple):
-    """What closures' forces change of the accelerations: of joints (nv), and of nodes (6), None where nothing."""
+    """Changes of the accelerations by closures' forces: of joints (nv), and of nodes (6), None where there is none."""
 
     joints: ca.SX
     nodes: list[ca.SX | None]
@@ -134,7 +134,7 @@ def _change(effects: Blocks, multipliers: Sequence[ca.SX], G: ca.SX, alpha: ca.S
 
 
 def unit_loads(walk: Unrolled, closure_states: Sequence[ClosureState]) -> tuple[list[Blocks], list[Blocks]]:
-    """Return what unit multipliers put on the nodes, the last being the base's, and the efforts at their hinges."""
+    """Return the wrenches of unit multipliers on nodes, the last being the base, and the efforts at their hinges."""
     forces: list[Blocks] = [{} for _ in range(len(walk.nodes) + 1)]
     efforts: list[Blocks] = [{} for _ in walk.nodes]
     for c, one in enumerate(closure_states):

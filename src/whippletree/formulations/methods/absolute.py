@@ -61,7 +61,7 @@ class Anchor(NamedTuple):
 
 
 class BodyRows(NamedTuple):
-    """Rows on the bodies: columns F (6, m) by node, and what of phi'' no acceleration of a body brings."""
+    """Rows on the bodies: columns F (6, m) by node, and the part of phi'' that no body's acceleration contributes."""
 
     node_forces: dict[int, ca.SX]
     bias: ca.SX
@@ -70,7 +70,7 @@ class BodyRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Bodies:
-    """The equations: entries of the matrix by row, right-hand sides, and what is read from the solution."""
+    """The equations: entries of the matrix by row, right-hand sides, and the places of results in the solution."""
 
     rows: dict[Key, dict[Key, ca.SX]]
     right: dict[Key, ca.SX]
@@ -287,7 +287,7 @@ def _anchor(moving: Any, frame: NodeFrame) -> Anchor:
 
 
 def _turned(anchor: Anchor, moving: Any, base: int) -> Anchor:
-    """Return an anchor in the axes of the loop's base: multipliers then mean what they mean elsewhere."""
+    """Return an anchor in the axes of the loop's base: multipliers then have the same meaning as elsewhere."""
     if base < 0:
         return anchor
     back = moving.at(base).R.T
@@ -395,7 +395,7 @@ class _TreeJoint(NamedTuple):
 
 
 def _tree_joint(walk: Unrolled, motions: Sequence[AngularState], k: int) -> _TreeJoint:
-    """Return what a joint says about alpha - phi* alpha_parent - a, the acceleration that it gives by itself."""
+    """Return a joint's rows on alpha - phi* alpha_parent - a, the acceleration that the joint itself gives."""
     node, parent = walk.nodes[k], walk.parents[k]
     if node.shared:
         return _TreeJoint(_led(walk, motions, k), list(range(6)), None, False)
@@ -444,7 +444,7 @@ def _tree(walk: Unrolled) -> tuple[Bodies, list[tuple[Key, Key]], dict[tuple[Key
 def _tree_pivots(
     walk: Unrolled, joints: Sequence[_TreeJoint]
 ) -> tuple[list[tuple[Key, Key]], dict[tuple[Key, Key], ca.SX]]:
-    """Return the order of elimination, from the tips inward: what joints hold, then what they let move."""
+    """Return the order of elimination, from the tips inward: directions that joints hold, then their freedoms."""
     starts, r = [], 0
     for joint in joints:
         starts.append(r)

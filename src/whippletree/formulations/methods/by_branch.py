@@ -46,7 +46,7 @@ BRANCH_METHODS = ("articulated", "composite", "embedded")
 """How a branch can be solved."""
 
 WEIGHED = "cheapest"
-"""What `branches=` is if it is not given."""
+"""The default of `branches=`."""
 
 _MOST_FREEDOMS = 2
 """Branches with more freedoms are not weighed: they are dearer as a whole (see the module)."""
@@ -120,7 +120,7 @@ def cheapest_branches(walk: Unrolled) -> dict[int, str]:
 
 
 def _operations(walk: Unrolled, nodes: tuple[int, ...], *, composite: bool) -> int:
-    """Return about how many operations a branch takes, over symbols for what its base brings."""
+    """Return the approximate number of operations of a branch, over symbols for the motion of its base."""
     place = {k: m for m, k in enumerate(nodes)}
     parents = [place.get(walk.parents[k], -1) for k in nodes]
     homes = {place[k]: own for k, own in walk.homes.items() if k in place}

@@ -91,7 +91,7 @@ def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, methods: Sequ
 def piece(
     walk: Unrolled, closure_set: ClosureSet, choice: Choice, groups: Sequence[NodeGroup], g: int, method: str
 ) -> list[ca.SX]:
-    """Return what a group and its branches pass on, found by a method, over symbols for what they meet.
+    """Return the outputs of a group and its branches, found by a method, over symbols for its inputs.
 
     These are articulated inertia and bias force at the base, joint accelerations, and the accelerations of what hangs
     on the group and has groups of its own.
@@ -121,7 +121,7 @@ def piece(
 
 @dataclass(frozen=True)
 class Boundary:
-    """Stands for what hangs on a piece: an articulated inertia and a bias force."""
+    """Stands for the mechanism beyond a piece: an articulated inertia and a bias force."""
 
     P: ArticulatedInertia
     z: ca.SX
@@ -220,7 +220,7 @@ def _augmented(walk: Unrolled, closure_set: ClosureSet, group: NodeGroup) -> Gro
 
 
 def _localised(closure_states: ClosureState, local: Mapping[int, int]) -> ClosureState:
-    """Return a closure with the nodes' numbers in its group; what is not in it is the base, -1."""
+    """Return a closure with the nodes' numbers in its group; nodes outside it are the base, -1."""
     node_forces = tuple(p._replace(node=local.get(p.node, -1)) for p in closure_states.node_forces)
     return closure_states._replace(
         node_forces=node_forces, joint_forces=tuple(h._replace(node=local[h.node]) for h in closure_states.joint_forces)

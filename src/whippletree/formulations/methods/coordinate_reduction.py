@@ -176,7 +176,7 @@ def _given(walk: Unrolled) -> list[ca.SX]:
 
 
 class _Passed(NamedTuple):
-    """What a node's reduction leaves for the way back: the loops that end there, and its joint."""
+    """Kept of a node's reduction for the way back: the loops that end there, and its joint."""
 
     loops: list[EliminatedVariables]
     joint: list[EliminatedVariables]
@@ -215,7 +215,7 @@ def _inward(reduction: _Reduction, forces: Sequence[composite.BodyForce]) -> lis
 
 
 def _of_closure(reduction: _Reduction, c: int, closure_states: ClosureState) -> Iterable[tuple[int, Front]]:
-    """Return what a closure itself asks: its forces on nodes, and where it is complete its second derivative."""
+    """Return the fronts of a closure itself: its forces on nodes, and its second derivative where it is complete."""
     rows = reduction.rows[c]
     if not rows:
         return
@@ -241,7 +241,7 @@ def _of_closure(reduction: _Reduction, c: int, closure_states: ClosureState) -> 
 def _close(
     reduction: _Reduction, k: int, fronts: list[Front], *, on_node: bool
 ) -> tuple[list[Front], list[EliminatedVariables]]:
-    """Eliminate what ends at a node, closure after closure; fronts meet only where they share one."""
+    """Eliminate the variables that end at a node, closure after closure; fronts merge only where they share one."""
     found: list[EliminatedVariables] = []
     closures = reduction.ending.get(k, [])
     closure_of = {r: c for c in closures for r in reduction.rows[c]}
@@ -256,7 +256,7 @@ def _close(
 
 
 def _going(reduction: _Reduction, k: int, c: int, front: Front) -> list[tuple[FrontVariable, ...]]:
-    """Return what leaves a front when closure c is complete or ends at node k: rows with their rest, then others."""
+    """Return the variables that leave a front when closure c is complete or ends at k: rows with rest, then others."""
     rows = [r for r in reduction.rows[c] if ("row", r) in front.variables]
     going: list[tuple[FrontVariable, ...]] = []
     if reduction.where.complete[c] == k:

@@ -1,4 +1,4 @@
-"""What a formulation is: one way to solve the equations of motion, declared as an object.
+"""The declaration of a formulation: one way to solve the equations of motion, as an object.
 
 Every formulation solves, for the accelerations a of the spanning tree's joints and the multipliers lambda of the
 closures' rows,
@@ -28,14 +28,14 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 __all__ = ["DECISIONS", "Candidacy", "Formulation", "LoopProblem", "LoopSizes", "NumericDecisions", "TreeMethod"]
 
 DECISIONS = ("absolute_pivots", "element_pivots", "penalty_weights", "compliance", "reduction", "group_methods")
-"""What numbers can decide for a formulation, beyond the partition into dependent and independent freedoms."""
+"""Numeric decisions that a formulation may need, beyond the partition into dependent and independent freedoms."""
 
 Matter = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
 class NumericDecisions:
-    """What numbers decided about the loops, before anything is traced: the formulation's `needs`, the others empty.
+    """Decisions about the loops made from numbers, before tracing: the formulation's `needs`, the others empty.
 
     `choice` holds the independent freedoms and the order in which the dependent ones are eliminated; it is always
     there. `absolute_pivots` is the order of elimination in absolute coordinates, `element_pivots` the conditions and
@@ -56,7 +56,7 @@ class NumericDecisions:
 
 @dataclass(frozen=True)
 class LoopProblem:
-    """What a formulation of loops is given.
+    """The input of a formulation of loops.
 
     `walk` is the spanning tree at the state, with all forces on it, its accelerations zero but at prescribed joints;
     `closure_set` the closures with the rows that are kept; `baumgarte` the numbers alpha and beta. `coordinates` says
@@ -90,7 +90,7 @@ class TreeMethod:
 
 @dataclass(frozen=True)
 class LoopSizes:
-    """Sizes of a mechanism with loops, from which follows what a formulation costs at the very least.
+    """Sizes of a mechanism with loops, which bound the cost of a formulation from below.
 
     `groups` holds for each group of loops its nodes and how many freedoms are independent in it. `depths(freedoms)`
     returns for each of some freedoms how many of them are on its way to the ground, with itself.
@@ -103,7 +103,7 @@ class LoopSizes:
     depths: Callable[[Iterable[int]], Sequence[int]]
 
     def factorisation(self, freedoms: Iterable[int]) -> int:
-        """Return operations that the tree's mass matrix takes, with its part in what follows, and its factors."""
+        """Return the operations for the tree's mass matrix, its use in later steps, and its factorization."""
         entries = sum(self.depths(range(self.freedoms)))
         return 10 * entries + sum(depth**2 for depth in self.depths(freedoms))
 
@@ -129,7 +129,7 @@ class Candidacy:
 
 @dataclass(frozen=True, eq=False)
 class Formulation:
-    """One way to solve the equations of motion (see the module), with what is chosen within it.
+    """One way to solve the equations of motion (see the module), with the options chosen within it.
 
     `name` is what people write as `formulation=`. Where that leaves a choice, each way is a formulation of its own,
     with the same name and other `options`, by which people choose; the one that is registered first is the default.
@@ -174,7 +174,7 @@ class Formulation:
 
     @property
     def text(self) -> str:
-        """Its name and what is chosen within it, as it is printed and kept in caches."""
+        """Its name and its chosen options, as it is printed and kept in caches."""
         return "/".join([self.name, *self.options.values()])
 
     def solved(self, problem: LoopProblem) -> Solution:

@@ -57,7 +57,7 @@ __all__ = ["CENTROID", "JOINT", "ORIGIN", "driving_forces", "forward_dynamics", 
 
 
 class Reduced(NamedTuple):
-    """Handed inward: inertia and force of a body with what hangs on it, at the parent's reference point."""
+    """Handed inward: inertia and force of a body with the tree beyond it, at the parent's reference point."""
 
     M: ArticulatedInertia
     Q: ca.SX
@@ -67,7 +67,7 @@ class Reduced(NamedTuple):
 
     @staticmethod
     def nothing() -> Reduced:
-        """Return what arrives at a tip."""
+        """Return the record that arrives at a tip."""
         return Reduced(ArticulatedInertia.zero(), ca.SX.zeros(6))
 
 
@@ -92,7 +92,7 @@ class JointSolution(NamedTuple):
 
 
 class NodeAxes(NamedTuple):
-    """What forces are described by: the node's configuration, and its axes in the ground."""
+    """The axes of a node's forces: its configuration, and its axes in the ground."""
 
     x: ca.SX
     axes: ca.SX
@@ -118,7 +118,7 @@ def driving_forces(walk: Walk, reference: Reference) -> ca.SX:
 
 
 def reactions(walk: Walk, reference: Reference) -> ca.SX:
-    """Return the reaction of every joint, node after node (n * 6): M Y' - Q of what hangs on it."""
+    """Return the reaction of every joint, node after node (n * 6): M Y' - Q of the tree beyond it."""
     seen, outcome = sweep(walk, reference)
     return joint_wrenches(walk, walk.outward(turned, (), seen), outcome)
 
@@ -163,7 +163,7 @@ def _factored(node: Node, M22: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
 def _passed_on(
     node: Node, children: Reduced, body: GroundBody, M: ArticulatedInertia, Q: ca.SX, at_parent: Reduced
 ) -> tuple[Reduced, Eliminated]:
-    """Pass shared freedoms on, with those of nodes beyond that share them: U = M B2 + C, and what drives them."""
+    """Pass shared freedoms on, with those of nodes beyond that share them: U = M B2 + C, and their driving forces."""
     H, n = body.B2, body.B2.shape[1]
     MH = M.times(H)
     C, K, R = ca.SX(6, n), H.T @ MH, node.tau + H.T @ Q
@@ -308,7 +308,7 @@ def reduced_matrix(
 
 
 def _mark_bodies(seen: object) -> None:
-    """Name what is known of the bodies by now, for those who count."""
+    """Record the stages of position and velocity, for those who count operations."""
     if not isinstance(seen, Kept):
         return  # stages are counted in straight lines only
     records = seen.records

@@ -51,7 +51,7 @@ LIGHT = 0.01
 
 
 class NaturalSettings(NamedTuple):
-    """What can be chosen: how multipliers are found, a condition's weight, and how often they are corrected.
+    """Options: how multipliers are found, a condition's weight, and how often they are corrected.
 
     >>> NaturalSettings.read({"multipliers": "augmented", "weight": "1e7", "iterations": "2"}).weight
     10000000.0
@@ -63,7 +63,7 @@ class NaturalSettings(NamedTuple):
 
     @staticmethod
     def read(options: Mapping[str, str]) -> NaturalSettings:
-        """Return what options say, each checked."""
+        """Check the options and return them as settings."""
         multipliers = options["multipliers"]
         if multipliers not in _WAYS:
             raise StateError(f'multipliers= must be one of "augmented", "exact", not {shown(multipliers)}')
@@ -132,7 +132,7 @@ def _solve(problem: LoopProblem, settings: NaturalSettings) -> Solution:
     a = equations.joint_accelerations(found.a)
 
     def multipliers() -> list[ca.SX]:
-        """Those of the closures' rows in joint coordinates, from what the joints lack of balance."""
+        """Those of the closures' rows in joint coordinates, from the joints' imbalance."""
         return partition_multipliers(walk, partition(walk, closure_set, problem.decisions.choice), a)
 
     return Solution(a, multipliers, (), found.error)

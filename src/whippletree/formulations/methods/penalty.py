@@ -45,7 +45,7 @@ _FASTEST = 1e100
 
 
 class PenaltySettings(NamedTuple):
-    """What can be chosen: a row's weight over the stiffness against which it moves, iterations, Omega and mu.
+    """Options: a row's weight over the stiffness against which it moves, iterations, Omega and mu.
 
     What the closures miss by falls with the weight at each iteration, and the part of rounding grows with it.
 
@@ -60,7 +60,7 @@ class PenaltySettings(NamedTuple):
 
     @staticmethod
     def read(options: Mapping[str, str]) -> PenaltySettings:
-        """Return what options say, each checked."""
+        """Check the options and return them as settings."""
         numbers = {name: _number(name, value) for name, value in options.items()}
         settings = PenaltySettings(**numbers)  # type: ignore[arg-type]
         if settings.weight <= 0:
@@ -125,7 +125,7 @@ _HELD = 0.1
 """The share of accelerations by velocities and single forces that counts: together they may leave a tenth of them."""
 
 _STILL = 2e-6
-"""The share of the acceleration of gravity that counts: what the loops lock may seem to move by 1e-10 of that."""
+"""Share of the acceleration of gravity that counts: locked joints may seem to move by 1e-10 of that."""
 
 
 def _made_of(walk: Unrolled, system: JointEquations, compliance: Sequence[float]) -> list[ca.SX]:

@@ -149,7 +149,7 @@ def tree_formulations() -> tuple[Formulation, ...]:
 
 
 def weighed_on_trees() -> tuple[Formulation, ...]:
-    """Return what `auto` chooses from for trees; modules of such formulations are imported at once.
+    """Return the candidates of `auto` for trees; modules of such formulations are imported at once.
 
     >>> [one.name for one in weighed_on_trees()]
     ['articulated', 'composite']
@@ -163,13 +163,13 @@ def loop_formulations() -> tuple[Formulation, ...]:
 
 
 def candidates() -> tuple[Formulation, ...]:
-    """Return what `auto` chooses from for mechanisms with loops, in the order in which they are counted."""
+    """Return the candidates of `auto` for mechanisms with loops, in the order in which they are counted."""
     weighed = [(one.candidacy.order, one) for one in _all() if one.candidacy is not None]
     return tuple(one for _, one in sorted(weighed, key=lambda pair: pair[0]))
 
 
 def option_values(name: str) -> dict[str, tuple[str, ...]]:
-    """Return what can be chosen within a formulation, by keyword; the first of each is the default.
+    """Return the options of a formulation and their values, by keyword; the first of each is the default.
 
     >>> option_values("fully_recursive")
     {'reference': ('origin', 'centroid', 'joint')}
@@ -181,7 +181,7 @@ def option_values(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def formulation_name(formulation: object, **choice: object) -> str:
-    """Return the text of a formulation with what is chosen within it, the options checked; "auto" stays as it is.
+    """Return the text of a formulation with its options, which are checked; "auto" stays as it is.
 
     >>> formulation_name("auto")
     'auto'

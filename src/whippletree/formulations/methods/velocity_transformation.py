@@ -209,7 +209,7 @@ class Accelerated(NamedTuple):
 
     @staticmethod
     def ground() -> Accelerated:
-        """Return what the ground leaves."""
+        """Return the record that leaves the ground."""
         return Accelerated(ca.SX.zeros(6), ca.SX.zeros(3, 3))
 
 
@@ -252,7 +252,7 @@ def _assemble(walk: Unrolled, mass: ca.SX, row: Blocks, heavy: Blocks) -> None:
 
 
 def _assemble_own(walk: Unrolled, mass: ca.SX, force: ca.SX, row: Blocks, k: int, body: GroundBody, S: ca.SX) -> None:
-    """Add what own coordinates of a body bring: C and E, and the efforts that they need."""
+    """Add the terms of a body's own coordinates: C and E, and the efforts that they need."""
     own, at = body.own, walk.v_slices[k]
     for i, block in row.items():
         a, product = walk.v_slices[i], block.T @ own.C
@@ -322,7 +322,7 @@ CLOSED_BY = {"multipliers": "joint_multipliers", "penalty": "penalty", "independ
 
 
 def _refusal(parents: Sequence[int]) -> str:
-    """Refuse what would take minutes to write out."""
+    """Refuse a tree whose equations would take minutes to write out."""
     products = work(parents)
     if products <= MOST_PRODUCTS:
         return ""
@@ -366,7 +366,7 @@ def _closed_by(way: str, coordinates: str = "reference_point", **traits: Any) ->
 
 
 _GENERAL = Candidacy(order=50, most_nodes=12, general_axes=True)
-"""What a transformation takes grows with the cube of a chain's length."""
+"""The cost of a transformation grows with the cube of a chain's length."""
 
 MULTIPLIERS = _closed_by(
     "multipliers",

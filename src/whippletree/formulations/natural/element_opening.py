@@ -58,7 +58,7 @@ class Opening:
 
     @made_once
     def held(self) -> frozenset[int]:
-        """The joints of the open chains: what they hold is held in any case."""
+        """The joints of the open chains, whose constraints hold in any case."""
         return frozenset(joint.joint for joint in self.joints)
 
     def home(self, bodies: Collection[int]) -> int | None:
@@ -135,7 +135,7 @@ def _stays_whole(n_bodies: int, ends: Sequence[Ends], removed: Collection[int], 
 
 
 def _on_cycles(ends: Sequence[Ends], removed: Collection[int], cut: Collection[int]) -> list[int]:
-    """Return the bodies on loops: those that are left when what hangs on one joint only is taken away."""
+    """Return the bodies on loops: those that remain when bodies on one joint only are removed, again and again."""
     live = _live(ends, removed, cut)
     while True:
         count: dict[int, int] = {}

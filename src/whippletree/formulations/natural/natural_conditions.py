@@ -139,7 +139,7 @@ def natural_conditions(
 
 
 def _gap(joint: NaturalJoint, q: ca.SX, sides: tuple[Side, ...]) -> ca.SX:
-    """Return what ties a joint's coordinates to its sides, and these to each other if nothing else does."""
+    """Return the residuals that tie a joint's coordinates to its sides, and its sides to each other if need be."""
     missed = coordinate_gap(joint.joint, q, sides)
     if joint.conditions is None:
         return missed
@@ -167,5 +167,5 @@ def frame_side(model: NaturalModel, places: Sequence[ca.SX], frame: NodeFrame) -
 
 
 def unstated(model: NaturalModel) -> tuple[NaturalJoint, ...]:
-    """Return the joints that conditions on positions do not hold: types that do not state what they hold."""
+    """Return the joints that conditions on positions do not hold: their types do not state their constraints."""
     return tuple(joint for joint in model.joints if joint.conditions is None)

@@ -136,14 +136,14 @@ class NaturalMotion(NamedTuple):
 
 
 class ElementRows(NamedTuple):
-    """Rows on the elements' accelerations: (m, 3) by element, and what no acceleration brings (m)."""
+    """Rows on the elements' accelerations: (m, 3) by element, and the bias (m), independent of accelerations."""
 
     on: dict[int, ca.SX]
     bias: ca.SX
 
 
 class RateRow(NamedTuple):
-    """The acceleration of a joint with armature: a row on the unknowns, what no unknown brings, and its inertia."""
+    """The acceleration of a joint with armature: a row on the unknowns, its bias, and its inertia."""
 
     row: Row
     bias: ca.SX
@@ -151,7 +151,7 @@ class RateRow(NamedTuple):
 
 
 def add_rates(mass: dict[tuple[int, int], ca.SX], right: Row, rates: Sequence[RateRow]) -> None:
-    """Add the inertias of joints' own rates to M, of which one half is kept, and what they need to Q."""
+    """Add the inertias of joints' own rates to M, of which one half is kept, and the forces of their biases to Q."""
     for one in rates:
         for i, x in one.row.items():
             heavy = one.inertia * x
@@ -216,7 +216,7 @@ def natural_equations(walk: Unrolled, closure_set: ClosureSet | None) -> Natural
 def closing_equations(
     walk: Unrolled, closure_set: ClosureSet, model: NaturalModel, motion: NaturalMotion, opening: Opening
 ) -> NaturalEquations:
-    """Return what open chains leave: the conditions that close them, and the forces of joints that are not on them.
+    """Return the equations that open chains leave: the conditions that close them, and the forces of other joints.
 
     Masses and forces of bodies are not in it, and `joints` are those of the tree that are not on the chains.
     """
@@ -322,7 +322,7 @@ class _Assembly:
         return found
 
     def tree_joints(self, closure_set: ClosureSet | None) -> None:
-        """Add what the tree's joints do: types that only conditions on accelerations hold, drives, efforts."""
+        """Add the terms of the tree's joints: types that only conditions on accelerations hold, drives, efforts."""
         t = closure_set.t if closure_set else ca.SX(0)
         bare = unstated(self.model)
         for k, (node, where) in enumerate(zip(self.walk.nodes, self.walk.v_slices, strict=True)):

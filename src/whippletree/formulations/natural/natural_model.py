@@ -69,7 +69,7 @@ _ROUNDING = 1e-14
 
 
 class SharingRule(NamedTuple):
-    """How a joint type is described: what its bodies share, what each brings for itself, what is a condition.
+    """How a joint type is described: the elements that its bodies share, those that each adds, and its conditions.
 
     Words are "point" (the origin of the joint's frame), "x" and "z" (its axes), and those of `Joint.holds`. What each
     side brings is (0, word) for the described parent and (1, word) for the child.
@@ -97,7 +97,7 @@ RULES: dict[str, SharingRule] = {
     "free_bryant": SharingRule((), (), ()),
     "free_euler": SharingRule((), (), ()),
 }
-"""What joints share, by type; other types share nothing, and are held by conditions alone."""
+"""Shared elements by type of joint; other types share nothing, and are held by conditions alone."""
 
 _CONDITIONS_ONLY = SharingRule()
 
@@ -123,7 +123,7 @@ class NaturalJoint:
 
     @property
     def conditions(self) -> tuple[str, ...] | None:
-        """What it holds beyond what it shares, in the words of `Joint.holds`; None if the type states nothing."""
+        """Its constraints beyond shared elements, in the words of `Joint.holds`; None if the type states nothing."""
         rule = self.rule
         return self.joint.holds if rule.conditions is None else rule.conditions
 
@@ -168,7 +168,7 @@ class Direction(NamedTuple):
 
     @property
     def key(self) -> tuple[int, ...]:
-        """What is the same for a direction and its opposite."""
+        """A key that is the same for a direction and its opposite."""
         return tuple(sorted(index for index, _ in self.terms))
 
     def of(self, x: Sequence[ca.SX] | Mapping[int, ca.SX]) -> ca.SX:
@@ -309,7 +309,7 @@ class _ModelMaking:
                     yield old, sign
 
     def _same(self, old: NaturalElement, new: NaturalElement, sign: float, body: int) -> bool:
-        """Tell whether two elements are the same in a body but for a sign, whatever the parameters are."""
+        """Return True if two elements are the same in a body but for a sign, whatever the parameters are."""
         ours, theirs = old.places[body], new.places[body]
         if ours.is_constant() and theirs.is_constant():
             gap = self.placed(old, body) - sign * self.placed(new, body)
@@ -411,7 +411,7 @@ def _complete(
     others: Sequence[NaturalElement],
     frames: Sequence[tuple[str, ca.SX]],
 ) -> None:
-    """Add one element to a body: a named frame that is well off what there is, or a vector normal to it."""
+    """Add one element to a body: a named frame well away from its other elements, or a vector normal to them."""
     ways = _ways(made, body, base, others)
     start = made.placed(base, body)
     for name, place in frames:
@@ -460,7 +460,7 @@ def _tidy(matrix: ca.SX) -> ca.SX:
 def _products(
     elements: Sequence[NaturalElement], bodies: Sequence[NaturalBody], names: Sequence[str], order: Sequence[int]
 ) -> tuple[ProductCondition, ...]:
-    """Return the conditions of rigid bodies: six products for each, what bodies have in common once, in an order."""
+    """Return the conditions of rigid bodies: six products for each, those that bodies share once, in an order."""
     found: dict[tuple[tuple[int, ...], ...], ProductCondition] = {}
     for k, body in ((k, bodies[k]) for k in order):
         base, *others = (elements[i] for i in body.basis)

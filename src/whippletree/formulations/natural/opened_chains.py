@@ -1,4 +1,4 @@
-"""Formulation A with loops: open chains in natural coordinates, closed by what was left out (8.3, 8.108-8.114).
+"""Formulation A with loops: open chains in natural coordinates, closed by the omitted bodies (8.3, 8.108-8.114).
 
 Some bodies are left out, so that all others are open chains (`element_opening`). z' are the velocities of the joints on
 these chains, and the coordinates of the points and vectors that bodies have which are left out, and no others. Then
@@ -125,7 +125,7 @@ def chain_opening(walk: Unrolled, closure_set: ClosureSet) -> Opening:
 
 
 def opened_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[Row], int, int]:
-    """Return the rows Phi2 R, how many z there are, and how many of them are unknown: what numbers choose from."""
+    """Return the rows Phi2 R, the number of z, and the number of unknown ones, from which pivots are chosen."""
     opening = chain_opening(walk, closure_set)
     model = walk_model(walk, closure_set, opening)
     chains = OpenChains(walk, closure_set, model, opening)

@@ -36,7 +36,7 @@ from whippletree.symbolic.sparse_factors import SparseLU, add_to, factor_symmetr
 __all__ = ["solve_independent", "solve_opened"]
 
 _WEIGHT = 1e7
-"""How much stiffer a condition is than what it moves."""
+"""Ratio of a condition's stiffness to that of the coordinates it moves."""
 
 _PENALTY_ITERATIONS, _EXACT_ITERATIONS = 2, 6
 
@@ -46,7 +46,7 @@ light ones, and the state is solved with pivoting."""
 
 
 class _OpenedAnswer(NamedTuple):
-    """z'', pivots to watch, and the estimated error of what is not exact."""
+    """z'', pivots to watch, and the estimated error of a solution that is not exact."""
 
     z: Row
     pivots: tuple[ca.SX, ...]
@@ -62,7 +62,7 @@ def solve_opened(
     a = equations.joint_accelerations(found.z)
 
     def multipliers() -> list[ca.SX]:
-        """Those of the closures' rows in joint coordinates, from what the joints lack of balance."""
+        """Those of the closures' rows in joint coordinates, from the joints' imbalance."""
         return partition_multipliers(walk, partition(walk, closure_set, choice), a)
 
     return Solution(a, multipliers, found.pivots, found.error)

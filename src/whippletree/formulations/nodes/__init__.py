@@ -1,1 +1,1 @@
-"""What the sweeps walk over: nodes, their constants, and the two sweeps."""
+"""Nodes, their constants, and the two sweeps over them."""

@@ -47,7 +47,7 @@ class ElementPowers(NamedTuple):
 
 @dataclass(frozen=True)
 class ForcePlacement:
-    """What an element or the rate of a state takes hold of: frames, and places in q, v and z.
+    """The frames and the places in q, v and z that an element, or the rate of a state, uses.
 
     An element that depends on reactions also has the frames of those joints on their parents, and the places of what
     they transmit, and of its own loads, among those of all elements.
@@ -64,7 +64,7 @@ class ForcePlacement:
 
 @dataclass(frozen=True)
 class ForcePlacements:
-    """Everything that acts, with what it takes hold of: constants, made for a description, its plan and node_tree."""
+    """All elements and rates of states with their places: constants of a description, its plan and node_tree."""
 
     forces: tuple[tuple[Force, ForcePlacement], ...]
     states: tuple[tuple[Formula, ForcePlacement], ...]
@@ -92,12 +92,12 @@ class LoadedWalk:
     applied: tuple[ElementForces, ...]
 
     def less_efforts(self, effort: Any) -> Any:
-        """Return what is left of the joints' efforts (nv) for others, the elements having done their part."""
+        """Return the joints' efforts (nv) minus those of the elements."""
         return effort if self.efforts is None else effort - self.efforts
 
 
 def place_forces(description: Description, plan: Plan, node_tree: NodeTree) -> ForcePlacements:
-    """Return what the elements of a description and the rates of its states take hold of."""
+    """Return the places that the elements of a description and the rates of its states use."""
     states = _places_of_states(description)
     forces = [(use.force, _placed(use, states, plan, node_tree)) for use in description.forces]
     n_wrenches = n_loads = 0
@@ -144,7 +144,7 @@ def with_applied_forces(walk: Unrolled, acting: ForcePlacements, state: ElementS
 
 
 def without_applied_forces(walk: object, tau: object) -> LoadedWalk:
-    """Return a walk on which nothing acts but what is given."""
+    """Return a walk with no loads but the given efforts."""
     nothing = ElementPowers(ca.SX(0), ca.SX(0), ca.SX(0))
     return LoadedWalk(walk, tau, None, ca.SX(0, 1), nothing, ())
 
@@ -152,7 +152,7 @@ def without_applied_forces(walk: object, tau: object) -> LoadedWalk:
 def events(
     walk: Unrolled, description: Description, plan: Plan, node_tree: NodeTree, state: ElementState
 ) -> list[ca.SX]:
-    """Return the column of each event at a state: what is watched, and the values that it sets."""
+    """Return the column of each event at a state: its watched value, and the values that it sets."""
     states = _places_of_states(description)
     placed = [(use.formula, _placed(use, states, plan, node_tree)) for use in description.events]
     return [formula.value(seen_by(walk, where, state)) for formula, where in placed]
@@ -185,7 +185,7 @@ def _placed(
 
 
 def seen_by(walk: Unrolled, placed: ForcePlacement, state: ElementState) -> ElementState:
-    """Return what an element sees: its sides in the ground frame, and its share of the state."""
+    """Return the state as an element sees it: its sides in the ground frame, and its share of the state."""
     sides = tuple(frame_state(walk, -1, frame).side for frame in placed.frames)
     seen = ElementState(
         sides, _entries(state.q, placed.q), _entries(state.v, placed.v), _entries(state.z, placed.z), state.t

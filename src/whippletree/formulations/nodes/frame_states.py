@@ -60,7 +60,7 @@ def frame_on_node(node_tree: NodeTree, body: str, placement: Placement) -> NodeF
 
 @lru_cache(maxsize=256)
 def _rotation(rotation: Rotation3) -> ca.SX:
-    """Return a rotation as what is traced; it is shared, and must not be changed in place."""
+    """Return a rotation as a traced matrix; it is shared, and must not be changed in place."""
     return ca.SX(ca.DM(rotation))
 
 
@@ -73,7 +73,7 @@ class FrameState(NamedTuple):
 
 
 def frame_state(walk: Unrolled, base: int, frame: NodeFrame) -> FrameState:
-    """Walk from the base, taken at rest, to a frame; what is seen is in the base's axes.
+    """Walk from the base, taken at rest, to a frame; the frame's state is in the base's axes.
 
     Accelerations are those of the nodes' joints.
     """

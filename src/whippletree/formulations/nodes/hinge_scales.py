@@ -1,4 +1,4 @@
-"""What hinge inertias are made of, and below which share of it nothing but rounding is left.
+"""The scale of hinge inertias, and the share of it below which only rounding is left.
 
 The inertia D that a joint's acceleration meets (Jain 7) is a difference: of what hangs on the joint, as much as follows
 its other joints is taken off again. A massless link that is folded onto what it carries moves nothing, and D, which
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["LEAST_IN_LOOPS", "LEAST_IN_TREES", "LEAST_OF_DIAGONAL", "set_hinge_scales"]
 
 LEAST_IN_TREES = 1e-12
-"""Share of its scale that a hinge inertia of a tree must have. There the tree's own equations are what is asked for,
-and accelerations are right to rounding over this share, as its condition allows; below, three digits would be left."""
+"""Share of its scale that a hinge inertia of a tree must have. There the tree's own equations are solved, and
+accelerations are right to rounding over this share, as its condition allows; below, three digits would be left.
+"""
 
 LEAST_IN_LOOPS = 1e-8
 """The same in a mechanism with loops, which may be regular where its spanning tree is not: such a state is solved in

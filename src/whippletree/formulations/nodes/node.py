@@ -1,4 +1,4 @@
-"""Nodes: what the sweeps walk over.
+"""Nodes, over which the sweeps walk.
 
 A node has a joint map H, a shift phi from its parent, an inertia M, and velocity-dependent accelerations a and forces
 b. The sweeps do not tell kinds of nodes apart. This is the first kind, a body behind a joint; the other, a group of
@@ -98,7 +98,7 @@ class Node:
     armature: ca.SX | None = None  # inertia (nv) of the joint's own rates, if it has any
     combinations: ca.SX = NO_COMBINATIONS  # B, if xi'' with eta'' = B xi'' is eliminated for own coordinates eta
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
+    """Cached values at a configuration; copies of a node with another motion or other loads share them."""
 
     def idle(self) -> Node:
         """Return the node at the same place, without mass, motion, effort and loads."""
@@ -108,7 +108,7 @@ class Node:
         return replace(still, inertia=RigidInertia.zero(), body=None, armature=None)
 
     def configuration(self) -> ca.SX:
-        """Return what the sweeps need of the joint's coordinates."""
+        """Return the values that the sweeps need of the joint's coordinates."""
         return self._once("configuration", self.joint.configuration, self.q)
 
     def shift(self, x: ca.SX) -> Shift:
@@ -138,7 +138,7 @@ class Node:
         return Shift.of(Translation(self.point), Rotation(self.rotation), *self.joint.shift(x).factors)
 
     def _once(self, name: str, found: Callable[..., T], *given: ca.SX) -> T:
-        """Return what a function finds for these very symbols, which it is asked for only once."""
+        """Return the cached result of a function for these very symbols; compute it on first use."""
         key = (name, *map(id, given))
         if key not in self.memory:
             self.memory[key] = found(*given), given  # what is given is kept, so that nothing else has its identity
@@ -231,7 +231,7 @@ class Node:
         return motion, terms
 
     def bias(self, place: VelocityTerms) -> ca.SX:
-        """Return a, and what a prescribed joint adds."""
+        """Return a, plus the acceleration of a prescribed joint."""
         return place.a + self.joint_map(place.x) @ self.acceleration if self.prescribed else place.a
 
     def terms(self, children: Articulated, place: VelocityTerms) -> NodeTerms:
@@ -315,7 +315,7 @@ class Node:
         return H.T @ f if self.armature is None else H.T @ f + self.armature * self.acceleration
 
     def _recover_shared(self, alpha: ca.SX, y: ca.SX, hinge: HingeFactors) -> tuple[Carried, JointOutcome]:
-        """Return the outcome of a node that shares its freedoms; the body's node says what these are."""
+        """Return the outcome of a node that shares its freedoms, whose accelerations the body's node finds."""
         f = hinge.P.times(alpha) + hinge.z
         none = ca.SX.zeros(y.shape[0])
         if self.on_frame:

@@ -1,4 +1,4 @@
-"""The node interface of the articulated-body sweeps: what a node brings, whatever it is made of.
+"""The node interface of the articulated-body sweeps, for every kind of node.
 
 A node is reached from its parent by a shift, and meets it in a frame of six components. There it brings its
 articulated inertia P and bias force z with its unknowns held at zero, the forces U (6, k) that unit unknowns need, the
@@ -50,7 +50,7 @@ NO_COMBINATIONS = ca.SX(0, 0)
 
 
 class AngularState(NamedTuple):
-    """What a body hands to its children: its turning rate in its own axes, its axes in the ground frame."""
+    """The motion that a body hands to its children: its turning rate in its own axes, its axes in the ground frame."""
 
     rate: ca.SX  # (3,)
     axes: ca.SX  # (3, 3)
@@ -93,12 +93,12 @@ class Articulated(NamedTuple):
 
     @staticmethod
     def nothing() -> Articulated:
-        """Return what arrives at a tip."""
+        """Return the record that arrives at a tip."""
         return Articulated(ArticulatedInertia.zero(), ca.SX.zeros(6))
 
 
 class NodeTerms(NamedTuple):
-    """What a node brings to the second sweep, as in (1).
+    """A node's terms in the second sweep, as in (1).
 
     `H` is the joint map if the last columns of U are P H*, so that what the hinge annihilates is known while tracing;
     `kept` is what the node wants to find again in its `HingeFactors`; `factors` are those of D, if they are there
@@ -131,7 +131,7 @@ class NodeTerms(NamedTuple):
 
 
 class HingeFactors(NamedTuple):
-    """Kept by the second sweep: what solves for the node's unknowns, and what the node brought.
+    """Kept by the second sweep: the node's own terms, and the factors that solve for its unknowns.
 
     With D = L d L*, the unknowns are L^-* (nu - S alpha) - K alpha, S = d^-1 L^-1 U* (k, 6) and nu = d^-1 L^-1 eps; if
     no L is known, S is the gain's transpose itself. Half of a solution with D is so done for one column where it is
@@ -163,7 +163,7 @@ class HingeFactors(NamedTuple):
         return self._uncombined(self._backward(self.S) + self.K).T
 
     def solver(self, least: ca.SX | None) -> Callable[[ca.SX], ca.SX]:
-        """Return what finds D^-1 h, with pivots trusted above `least`."""
+        """Return a function that solves D x = h, with pivots trusted above `least`."""
         factors, B = factor(self.D, least), self.combinations
         n = B.shape[0]
         if n == 0:
@@ -205,7 +205,7 @@ class JointOutcome(NamedTuple):
 
 
 class ArticulatedNode(Protocol):
-    """A node as the articulated-body sweeps see it; what it leaves outward is by body if it has several."""
+    """A node as the articulated-body sweeps see it; a node of several bodies hands outward a record for each."""
 
     @property
     def shared(self) -> bool:
@@ -213,7 +213,7 @@ class ArticulatedNode(Protocol):
         ...
 
     def locate(self, parent: AngularState) -> tuple[Any, Any]:
-        """Return the motion for the children, and what is kept of the place: at least `x`."""
+        """Return the motion for the children, and the record of the place: at least `x`."""
         ...
 
     def split(self, x: Any) -> SplitJoint | None:
@@ -229,7 +229,7 @@ class ArticulatedNode(Protocol):
         ...
 
     def terms(self, children: Any, place: Any) -> NodeTerms:
-        """Return what the node brings, with what arrives from its children."""
+        """Return the node's terms, with those that arrive from its children."""
         ...
 
     def recover(self, alpha: ca.SX, y: ca.SX, place: Any, hinge: HingeFactors) -> tuple[Any, Any]:

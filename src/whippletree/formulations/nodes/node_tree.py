@@ -62,7 +62,7 @@ class NodeConstants:
 
     @property
     def freedoms(self) -> list[int]:
-        """The places in v of what is eliminated at this node: its joint's freedoms, then those it is the home of."""
+        """The places in v of the unknowns eliminated at this node: its joint's freedoms, then those it is home to."""
         own = self.home or slice(0, 0)
         return [*(() if self.shared else range(self.v.start, self.v.stop)), *range(own.start, own.stop)]
 
@@ -73,7 +73,7 @@ class NodeConstants:
 
     @made_once
     def expressions(self) -> tuple[ca.SX, ca.SX, RigidInertia, ca.SX | None, ca.SX | None]:
-        """Rotation and point of the placement, inertia, least inertia and armature, as what is traced."""
+        """Rotation and point of the placement, inertia, least inertia and armature, as traced expressions."""
         least = column(self.least_inertia) if self.least_inertia else None
         rotation = ca.SX(ca.DM(self.placement.rotation))
         armature = column(self.armature) if self.armature else None
@@ -86,7 +86,7 @@ class NodeConstants:
 
     @property
     def open(self) -> bool:
-        """Whether parameters decide what inertia the joint meets."""
+        """Whether the inertia that the joint meets depends on parameters."""
         return any(isinstance(x, ca.SX) for x in (*self.inertia, *self.armature, *self.least_inertia))
 
     @property

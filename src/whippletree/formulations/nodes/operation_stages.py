@@ -1,4 +1,4 @@
-"""Marks: formulations name what they have computed, for those who count operations by stage.
+"""Marks of stages: formulations name the results they have computed, for those who count operations by stage.
 
 A stage is a part of the whole, as the papers' tables have them; a step is a part of what is done at a single node.
 
@@ -24,7 +24,7 @@ _steps: ContextVar[list[Stage] | None] = ContextVar("steps", default=None)
 
 
 def record_stage(name: str, values: object) -> None:
-    """Note that a stage is done, if stages are recorded; `values` is what it computed, in any nesting.
+    """Note that a stage is done, if stages are recorded; `values` are its results, in any nesting.
 
     >>> with recording() as stages:
     ...     record_stage("square", [ca.SX.sym("x") ** 2])
@@ -70,7 +70,7 @@ def recording(*, steps: bool = False) -> Iterator[list[Stage]]:
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Record no stages meanwhile: what is computed belongs to a stage that is recorded as a whole afterwards.
+    """Record no stages meanwhile: these results belong to a stage that is recorded as a whole afterwards.
 
     >>> with recording() as stages, unrecorded():
     ...     record_stage("square", [ca.SX.sym("x") ** 2])

@@ -23,7 +23,7 @@ from whippletree.spatial import mirror
 from whippletree.topology import Tree
 
 StepRecord: TypeAlias = Any
-"""What a step hands on or keeps: a NamedTuple of matrices and of records."""
+"""A record that a step hands on or keeps: a NamedTuple of matrices and of records."""
 
 __all__ = [
     "Kept",
@@ -40,17 +40,17 @@ Kept_co = TypeVar("Kept_co", covariant=True)
 
 @dataclass(frozen=True)
 class Kept(Generic[Kept_co]):
-    """What a sweep kept, node by node."""
+    """The records that a sweep kept, node by node."""
 
     records: Sequence[Kept_co]
 
     def at(self, index: int) -> Kept_co:
-        """Return what was kept for one node."""
+        """Return the record of one node."""
         return self.records[index]
 
 
 class Walk(Protocol):
-    """What drives the steps of a formulation, unrolled or rolled.
+    """Drives the steps of a formulation, unrolled or rolled.
 
     Results are expressions; those of a rolled walk are written by its items, and it returns none.
     """
@@ -58,13 +58,13 @@ class Walk(Protocol):
     gravity: ca.SX
 
     def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[object]) -> Kept[Keep]:
-        """Walk from the ground to the tips; `base` is what the ground leaves."""
+        """Walk from the ground to the tips; `base` is the record that leaves the ground."""
         ...
 
     def inward(
         self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[object]
     ) -> tuple[Leaving, Kept[Keep]]:
-        """Walk from the tips to the ground; `empty` arrives at a tip. Return also what reaches the ground."""
+        """Walk from the tips to the ground; `empty` arrives at a tip. Return also the record that reaches the end."""
         ...
 
     def climb(

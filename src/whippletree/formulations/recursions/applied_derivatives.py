@@ -1,4 +1,4 @@
-"""Derivatives of what acts from outside, and motion as it is seen from a base.
+"""Derivatives of external laws, and motion as it is seen from a base.
 
 What acts (`AppliedLaw`) is differentiated by itself, with respect to the frames it sees, and brought to the joints by
 the columns s_j and d_j of `inverse_dynamics_derivatives.py`, which also has the symbols.
@@ -219,7 +219,7 @@ class AppliedDerivatives:
         return self.slopes
 
     def _turn_with_joints(self, view: View, wrenches: dict[int, ca.SX]) -> None:
-        """Add what comes of joint axes that move under wrenches that do not."""
+        """Add the effect of joint axes that move while wrenches stay."""
         slopes = self.slopes["q"]
         for n, W in wrenches.items():
             seat, where = view.seat(n), self.walk.v_slices[n]
@@ -241,7 +241,7 @@ def _to_node(wrenches: dict[int, ca.SX], node: int, W: ca.SX) -> None:
 
 
 def _inward(walk: Unrolled, wrenches: dict[int, ca.SX], base: int) -> dict[int, ca.SX]:
-    """Return for every node what acts on it and everything beyond it."""
+    """Return for every node the sum of the wrenches on it and on everything beyond it."""
     total = dict(wrenches)
     nodes = {n for k in wrenches for n in ancestors(walk, k, base)}
     for n in sorted(nodes, reverse=True):

@@ -182,7 +182,7 @@ def _halfway(factors: Factors, terms: NodeTerms) -> tuple[ca.SX, ca.SX, ca.SX, c
 def _pass_on(
     split: SplitJoint, node: ArticulatedNode, children: Articulated, place: Any
 ) -> tuple[Articulated, HingeFactors]:
-    """Pass what arrives at a moving frame on to its body (2), in the axes before its own rotation."""
+    """Pass the records that arrive at a moving frame to its body (2), in the axes before its own rotation."""
     terms = node.terms(children, place)
     P, z = split.turn.inertia(terms.P), split.turn.force(terms.z)
     record_step("P, z turned into the body's axes", [P, z])
@@ -221,7 +221,7 @@ def inertia_beyond(P: ArticulatedInertia, W: ca.SX, S: ca.SX, terms: NodeTerms) 
 
 
 def _known_gain(n: int, terms: NodeTerms) -> ca.SX:
-    """Return (n, 6) what is known of G* while tracing: H* G is the identity, after zeros for shared freedoms."""
+    """Return (n, 6) the columns of G* known while tracing: H* G is the identity, after zeros for shared freedoms."""
     K = ca.SX(n, 6)
     for row in terms.known_rows():
         assert terms.H is not None

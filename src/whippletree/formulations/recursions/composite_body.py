@@ -174,7 +174,7 @@ def equations(walk: Unrolled) -> JointEquations:
 
 
 def of_matrix(walk: Unrolled, mass: ca.SX, bias: ca.SX) -> JointEquations:
-    """Return the tree's equations from its mass matrix (nv, nv) and what efforts need not overcome (nv)."""
+    """Return the tree's equations from its mass matrix (nv, nv) and bias force (nv)."""
     given: dict[int, ca.SX] = {}
     right: dict[int, ca.SX] = {}
     for node, where in zip(walk.nodes, walk.v_slices, strict=True):
@@ -221,7 +221,7 @@ def _forward_in_loops(walk: Any) -> StepRecord:
 
 
 def accelerate_given(node: Node, parent: CarriedAcceleration) -> tuple[CarriedAcceleration, BodyForce]:
-    """Carry on what is there without the joints' accelerations, but for those that are given."""
+    """Carry on the acceleration without the joints' own accelerations, except prescribed ones."""
     if node.prescribed:
         return accelerate(node, parent)
     return accelerate(replace(node, acceleration=ca.SX.zeros(node.joint.nv)), parent)

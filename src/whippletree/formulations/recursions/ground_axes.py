@@ -84,7 +84,7 @@ class GroundState(NamedTuple):
 
     @staticmethod
     def ground() -> GroundState:
-        """Return what the ground leaves."""
+        """Return the record that leaves the ground."""
         zero = ca.SX.zeros(3)
         return GroundState(ca.densify(ca.SX.eye(3)), zero, zero, zero, ca.SX.zeros(3, 3), zero, zero)
 
@@ -103,7 +103,7 @@ class Field(NamedTuple):
 
 
 class OwnGround(NamedTuple):
-    """What a body with own coordinates adds: its own efforts are C^T Y' + E v' + e, its force has C v' more.
+    """Terms of a body's own coordinates: their efforts are C^T Y' + E v' + e, and the body's force has C v' more.
 
     C (6, n) is at the reference point, in ground axes; all are nothing for other bodies.
     """
@@ -234,7 +234,7 @@ def _locate(reference: str, before: str, gravity: ca.SX) -> Callable[..., tuple[
 
 
 def _inside(node: Node, A: ca.SX, rho: ca.SX, w: ca.SX, linear: ca.SX) -> tuple[OwnGround, ca.SX]:
-    """Return what own coordinates add at the reference point, and the force of their velocities there.
+    """Return the terms of own coordinates at the reference point, and the force of their velocities there.
 
     `linear` is what the joint point's acceleration against gravity has beside that of the reference point.
     """

@@ -57,7 +57,7 @@ Matrix = dict[tuple[int, int], ca.SX]
 
 
 class SpatialMotion(NamedTuple):
-    """A node seen from a base at rest: axes, place, velocity, and what a displacement of its joint does.
+    """A node seen from a base at rest: axes, place, velocity, and the motion of its joint per displacement.
 
     `moved` has for each freedom the change of the joint's axes that is not a rotation with the node, or nothing.
     """
@@ -78,7 +78,7 @@ class DrivenMotion(NamedTuple):
 
 
 class DrivenNode(NamedTuple):
-    """A node's seat and acceleration, and what a displacement (E) and a velocity (G) of its joint do to the latter."""
+    """A node's seat and acceleration, and the latter's derivatives by its joint's displacement (E) and velocity (G)."""
 
     seat: SpatialMotion
     A: ca.SX
@@ -87,7 +87,7 @@ class DrivenNode(NamedTuple):
 
 
 class NodeDerivativeTerms(NamedTuple):
-    """Kept by the outward sweep: what a joint's displacement and velocity do, and what the node itself needs."""
+    """Kept by the outward sweep: derivatives by a joint's displacement and velocity, and the terms of its own body."""
 
     seat: SpatialMotion
     E: ca.SX
@@ -133,7 +133,7 @@ def add_entry(matrix: Matrix, row: int, column: int, value: ca.SX) -> None:
 
 
 class PairTerms(NamedTuple):
-    """What a node brings to the pairs of freedoms that it is in, a column or row for each of its own.
+    """A node's terms for the pairs of freedoms that it is in, a column or row for each of its own.
 
     As the one nearer to the ground it brings S, the turning part of D, E and G; as the one farther out what the
     composite beyond it makes of these: its efforts `on_rate` (n, 3) of turning rates and `on_motion` (n, 6) of
@@ -168,7 +168,7 @@ def differentiate(walk: Unrolled) -> Derivatives:
 
 
 def driven_nodes(walk: Unrolled) -> Sequence[DrivenNode]:
-    """Sweep outward over the nodes: where they are, how they move, and what their joints do to that."""
+    """Sweep outward over the nodes: their places and motions, and the derivatives of these by joints' motion."""
 
     def step(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, DrivenNode]:
         driven, E, G = drive(node, parent)
@@ -192,7 +192,7 @@ def _swept(walk: Unrolled) -> tuple[Sequence[NodeDerivativeTerms], list[PairTerm
 
 
 def paired(own: NodeDerivativeTerms | DrivenNode, w: Compound) -> PairTerms:
-    """Return what a node with everything beyond it brings to pairs of freedoms."""
+    """Return the terms of a node with everything beyond it for pairs of freedoms."""
     seat = own.seat
     on_rate = seat.S[0:3, :].T @ w.N - 2 * (seat.S[3:6, :].T @ skew(w.p))
     if w.own.nnz():
@@ -213,7 +213,7 @@ def paired(own: NodeDerivativeTerms | DrivenNode, w: Compound) -> PairTerms:
 
 
 def accelerate(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, NodeDerivativeTerms]:
-    """Carry velocity and acceleration to the node, and find what its joint's motion does to its body."""
+    """Carry velocity and acceleration to the node, with the derivatives by its joint's motion."""
     driven, E, G = drive(node, parent)
     body = body_compound(node.inertia, driven.seat, driven.A)
     if node.body is not None:
@@ -222,7 +222,7 @@ def accelerate(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, NodeDeri
 
 
 def drive(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, ca.SX, ca.SX]:
-    """Carry velocity and acceleration to the node, and find what its joint's motion does to them: E and G."""
+    """Carry velocity and acceleration to the node, and find their derivatives by its joint's motion: E and G."""
     seat, hinge = carry_motion(node, parent.seat)
     A = parent.A + seat.S @ node.acceleration
     E, G = [], []
@@ -242,7 +242,7 @@ def drive(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, ca.SX, ca.SX]
 
 
 def gather(node: Node, beyond: tuple[Compound], laden: NodeDerivativeTerms) -> tuple[tuple[Compound], Compound]:
-    """Take what is beyond the node and the node as one."""
+    """Add the terms of the node to those of everything beyond it."""
     whole = beyond[0] + laden.body
     return (whole,), whole
 
@@ -289,7 +289,7 @@ def _columns(parts: Sequence[ca.SX]) -> ca.SX:
 
 
 def body_compound(own: RigidInertia, seat: SpatialMotion, A: ca.SX) -> Compound:
-    """Return what a node's own body needs: with sigma = tr(J) / 2 - J, N = -2 w~ sigma - 2 h~ u~."""
+    """Return the terms of a node's own body: with sigma = tr(J) / 2 - J, N = -2 w~ sigma - 2 h~ u~."""
     inertia = own.rotated(seat.R).translated(seat.x)
     w, u = seat.V[0:3], seat.V[3:6]
     J, h = inertia.J, inertia.h
@@ -353,7 +353,7 @@ class OwnSlopes(NamedTuple):
 
 
 def _inside(node: Node, seat: SpatialMotion) -> Compound:
-    """Return what own coordinates add to a node's force, and to its derivative by the turning rate."""
+    """Return the terms of own coordinates in a node's force, and in its derivative by the turning rate."""
     own, w = node.own_inertia(), seat.R.T @ seat.V[0:3]
     assert own is not None
     turning = ca.SX.sym("w", 3)
@@ -395,7 +395,7 @@ def _own_slopes(node: Node, seat: SpatialMotion, A: ca.SX) -> OwnSlopes:
 
 
 def _add_own(walk: Unrolled, found: Derivatives, laden: Sequence[NodeDerivativeTerms], k: int) -> None:
-    """Add the rows and columns of a body's own coordinates: what happens inside the body."""
+    """Add the rows and columns of a body's own coordinates, for the motion inside the body."""
     node, seat, own = walk.nodes[k], laden[k].seat, walk.v_slices[k]
     inertia = node.own_inertia()
     assert inertia is not None

@@ -1,4 +1,4 @@
-"""What acts on the nodes of a large model, as work items: elements, and wrenches that are given."""
+"""Loads on the nodes of a large model, as work items: elements, and given wrenches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["GivenLoads", "LoadItems", "built_in", "frame_numbers", "local_frame"
 
 
 class GivenLoads(NamedTuple):
-    """What acts on a mechanism: elements, and wrenches that are given at places; `argument` is where inputs are."""
+    """Loads of a mechanism: elements, and wrenches that are given at places; `argument` gives the places of inputs."""
 
     acting: ForcePlacements
     wrenches: Mapping[str, int]
@@ -41,7 +41,7 @@ def _has_formula(force: Force) -> bool:
 
 
 class LoadItems:
-    """What elements and given wrenches do: records of wrenches on nodes (`on_node`), and of `efforts` by freedom.
+    """Loads of elements and given wrenches: records of wrenches on nodes (`on_node`), and of `efforts` by freedom.
 
     `node_state` gives the record of a node's state, seen from the ground.
     """
@@ -65,7 +65,7 @@ class LoadItems:
         self.on_node.setdefault(frame.node, []).extend(self._items.add(key, trace, records, [span], point.values))
 
     def apply(self, force: Force, placed: ForcePlacement) -> None:
-        """Let an element act on what it takes hold of; its numbers are constants of the item."""
+        """Let an element act at its places; its numbers are constants of the item."""
         own = PlainNumbers(force.entries())
         frames = [frame_numbers(frame) for frame in placed.frames]
         moving = [frame.node for frame in placed.frames if frame.node >= 0]

@@ -1,4 +1,4 @@
-"""From work items to a loop program: what is needed, where it is stored, and the tables.
+"""From work items to a loop program: the entries that are needed, their places in memory, and the tables.
 
 An entry of a record is *live* if an output needs it, or a live entry of an item that reads it. Records that are read by
 items of one kind are stored alike, so that these find their numbers at the same offsets. Then memory is given out in
@@ -29,7 +29,7 @@ __all__ = ["make_program", "unrolled"]
 
 
 def make_program(items: WorkItems) -> LoopProgram:
-    """Return the program of some items: what is needed is stored, and no more."""
+    """Return the program of some items, which stores needed entries and no others."""
     return _Layout(items).program()
 
 
@@ -81,7 +81,7 @@ class _LiveEntries:
         return {symbol for entry in wanted for symbol in depends[entry]}
 
     def _follow(self) -> None:
-        """Follow back what is needed until nothing new turns up."""
+        """Mark the entries that needed entries depend on until no new ones turn up."""
         for number, part in self._pinned:
             self.of(self.kinds[number], part).update(range(len(self.kinds[number].parts[part].scalars)))
         users: dict[tuple[int, int], set[int]] = defaultdict(set)  # kinds that leave what a layout stores
@@ -103,7 +103,7 @@ class _LiveEntries:
 
 
 def _dependencies(kind: ItemKind) -> dict[tuple[int, int], list[int]]:
-    """Return for each entry of what a kind leaves the symbols it depends on."""
+    """Return for each entry that leaves a kind the symbols it depends on."""
     places = [(part, entry) for part, form in enumerate(kind.parts) for entry in range(len(form.scalars))]
     found: dict[tuple[int, int], list[int]] = {place: [] for place in places}
     if places and kind.symbols:
@@ -235,7 +235,7 @@ class _Layout:
     def _climb(
         self, climb: ClimbPlan, functions: tuple[StepFunction, ...], table: tuple[tuple[int, ...], ...]
     ) -> list[ProgramStep]:
-        """Return a climb, and the solve with its matrix if that is what it is for."""
+        """Return a climb, and the solve with its matrix if the climb serves one."""
         carried = self.start(climb.carried)
         unknowns = climb.unknowns
         columns = [column for _, _, _, column in climb.starts]
@@ -255,7 +255,7 @@ class _Layout:
 
 
 class _KindFunction:
-    """The function of a kind of items within a loop, and what the columns of their rows hold."""
+    """The function of a kind of items within a loop, and the meaning of the columns of their rows."""
 
     def __init__(self, layout: _Layout, kind: ItemKind, number: int, climb: ClimbPlan | None) -> None:
         self._layout, self._kind, self._number, self._climb = layout, kind, number, climb

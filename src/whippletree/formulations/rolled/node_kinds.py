@@ -31,7 +31,7 @@ class ConfiguredJoint:
         self._joint = joint
 
     def configuration(self, q: ca.SX) -> ca.SX:
-        """Return what was given."""
+        """Return the coordinates unchanged."""
         return q
 
     def __getattr__(self, name: str) -> Any:
@@ -39,7 +39,7 @@ class ConfiguredJoint:
 
 
 def joint_kind(joint: Joint) -> Hashable:
-    """Return what joints whose functions are the same have in common.
+    """Return a key that is equal for joints with the same functions.
 
     >>> from whippletree.elements.joints import Screw
     >>> joint_kind(Screw(0.5)) == joint_kind(Screw(0.6))
@@ -49,7 +49,7 @@ def joint_kind(joint: Joint) -> Hashable:
 
 
 def joint_type(joint: Joint) -> tuple[type, bool, Hashable]:
-    """Return what joints have in common whose functions differ in their constants only."""
+    """Return a key that is equal for joints whose functions differ in their constants only."""
     inner = joint.joint if isinstance(joint, Reversed) else joint
     return type(inner), isinstance(joint, Reversed), inner.variant
 
@@ -87,14 +87,14 @@ class NodeKinds:
         return PlainNumbers([*rotation, *rest], [folded != "none"] * 9 + [folded == "all"] * len(rest))
 
     def place_key(self, k: int) -> Hashable:
-        """Return what nodes have in common that are reached in the same way from their parents."""
+        """Return a key that is equal for nodes that are reached in the same way from their parents."""
         constants = self.node_constants[k]
         given, new = constants.use.prescribed, constants.new_reference
         armed = bool(constants.armature)
         return joint_type(constants.joint), self.dims[k].key, given, constants.body is not None, new, armed
 
     def key(self, k: int) -> Hashable:
-        """Return what nodes of a kind have in common."""
+        """Return a key that is equal for nodes of one kind."""
         return self.place_key(k), self.masses[k].key, self.points[k].key
 
     def constants(self, k: int) -> list[float]:
@@ -115,7 +115,7 @@ class NodeKinds:
         *,
         mass: bool = True,
     ) -> Node:
-        """Return a node like k over symbols; of its state (q, v, tau, a) what is missing is zero.
+        """Return a node like k over symbols; parts of its state (q, v, tau, a) that are not given are zero.
 
         Instead of q its configuration x may be given. Without `mass` neither body nor wrenches are read.
         """

@@ -47,7 +47,7 @@ __all__ = ["Limits", "can_roll", "forward_dynamics"]
 
 
 class Limits(NamedTuple):
-    """What is watched: the share of a pivot that is left, and the square of how far a state may miss the closures.
+    """Limits of trust: the share of a pivot that is left, and the square of a state's largest error in the closures.
 
     `length_of` gives the length that a cut joint's residuals are divided by.
     """
@@ -98,7 +98,7 @@ class _FrontRecord(NamedTuple):
 
 
 class _NodeElimination(NamedTuple):
-    """What was eliminated together, what was left then, and whether it was a joint's speed."""
+    """Variables that were eliminated together, those left then, and whether the first was a joint's speed."""
 
     gone: tuple[FrontVariable, ...]
     left: tuple[FrontVariable, ...]
@@ -106,7 +106,7 @@ class _NodeElimination(NamedTuple):
 
 
 class _ReducedNode(NamedTuple):
-    """What a reduction leaves: a front for the parent, if any, and what the way back needs."""
+    """The result of a reduction: a front for the parent, if any, and the records for the way back."""
 
     front: _FrontRecord | None
     eliminations: list[_NodeElimination]
@@ -218,7 +218,7 @@ class _RolledReduction:
         return self._reduced(left, back, root, updates_margin=bool(ending))
 
     def _reduced(self, left: Sequence[Record], back: Names, root: bool, *, updates_margin: bool) -> _ReducedNode:
-        """Return what a reduction left, with the names that its variables have outside."""
+        """Return the result of a reduction, with the names that its variables have outside."""
         front, gains, margin = left
         if updates_margin:
             self.margin = margin
@@ -293,7 +293,7 @@ class _RolledReduction:
     # ------------------------------------------------------------------ outward
 
     def _return(self, one: _ReducedNode, k: int | None) -> Record:
-        """Find what was eliminated by an item; return the record of the node's acceleration A^."""
+        """Find the variables that an item eliminated; return the record of the node's acceleration A^."""
         joint_speeds = [] if k is None else _speeds(self.node_constants[k].v)
         shared = joint_speeds if k in self.state.homes else []  # found at their home
         left = dict.fromkeys(variable for elimination in one.eliminations for variable in elimination.left)

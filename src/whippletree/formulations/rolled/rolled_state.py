@@ -67,7 +67,7 @@ class ClosureRecords(NamedTuple):
 
 
 class RolledState:
-    """A mechanism that is being rolled: its nodes, what acts on them, and its closures as records.
+    """A mechanism that is being rolled: its nodes, its loads, and its closures as records.
 
     `length_of` gives the characteristic length of a cut joint by its name if closures shall say how far they are open.
     """
@@ -220,7 +220,7 @@ class RolledState:
         tau: ca.SX,
         length: ca.SX,
     ) -> list[StepRecord]:
-        """Return what `ClosureRecords` holds; the inputs are the nodes' velocities, and q and v of the cut joint."""
+        """Return the terms of `ClosureRecords`; the inputs are the nodes' velocities, and q and v of the cut joint."""
         use, keep = replace(self.attachments.cuts[c].use, joint=joint), tuple(self.keep[c])
         *speeds, q, v = inputs
         cut = CutJoint(use, frames, -1, slice(0, joint.nq), slice(walk.nv - joint.nv, walk.nv))

@@ -33,7 +33,7 @@ NodeStep = Callable[..., Sequence[StepRecord]]
 
 @dataclass(frozen=True)
 class KeptRecords:
-    """What a sweep kept: a record for each node."""
+    """The records that a sweep kept, one for each node."""
 
     walk: RolledWalk
     records: Sequence[Record]
@@ -130,7 +130,7 @@ class RolledWalk:
         kept: Sequence[KeptRecords],
         **form: Any,
     ) -> list[Record]:
-        """Add the item of one node; `step` is given the node, what arrives, and what was kept for it."""
+        """Add the item of one node; `step` receives the node, the arriving records, and those kept for it."""
         efforts, at = self._efforts.get(k, ([], ()))
         pushes = self._pushes.get(k, [])
         own = [*pushes, *efforts, *([self._expressions[k]] if k in self._expressions else [])]
@@ -311,7 +311,7 @@ class RolledWalk:
         return plan
 
     def _stacked_columns(self, start: KeptRecords) -> list[Record]:
-        """Return records of the columns that climbs start with, each with what goes below them."""
+        """Return records of the columns that climbs start with, each with the columns below them."""
 
         def trace(given: ItemInputs) -> list[StepRecord]:
             (column,) = given.records
@@ -370,7 +370,7 @@ class RolledWalk:
         return rebuild(form.like, iter(symbols))
 
     def program(self, output: ca.SX | None) -> LoopProgram:
-        """Return the loops; `output` is an expression in what is left after the sweeps, or None."""
+        """Return the loops; `output` is an expression that follows the sweeps, or None."""
         if output is not None:
             self._send_expression(ca.vec(ca.densify(ca.SX(output))))
         return make_program(self.items)

@@ -1,4 +1,4 @@
-"""Records as columns: what steps hand on or keep, flattened and put together again.
+"""Records as columns: the matrices that steps hand on or keep, flattened and put together again.
 
 A record is a CasADi matrix, an inertia, a front or what was eliminated from it, or a tuple of records. Symmetric parts
 are stored once; names of front variables are not in it.
@@ -63,7 +63,7 @@ def rebuild(like: StepRecord, scalars: Iterator[ca.SX]) -> StepRecord:
 
 
 def form_of(record: StepRecord) -> Hashable:
-    """Return what records that can be read in the same way have in common.
+    """Return a key that is equal for records that can be read in the same way.
 
     >>> form_of((ca.SX.zeros(3),)) == form_of((ca.SX.sym("x", 3),))
     True

@@ -48,7 +48,7 @@ class InputSpan(NamedTuple):
 
 
 class ItemInputs(NamedTuple):
-    """What an item's function is traced over: records in their own form, parts of inputs, and constants."""
+    """The inputs over which an item's function is traced: records in their own form, parts of inputs, and constants."""
 
     records: list[StepRecord]
     inputs: list[ca.SX]
@@ -106,7 +106,7 @@ class SymbolOrigin(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordForm:
-    """What is known of a record that a kind leaves: its scalars, and the values of those that are plain numbers."""
+    """The form of a record that a kind leaves: its scalars, and the values of those that are plain numbers."""
 
     like: StepRecord
     scalars: list[ca.SX]
@@ -200,7 +200,7 @@ class WorkItems:
         return [Record(item, part) for part in range(len(kind.parts))]
 
     def form(self, record: Record) -> RecordForm:
-        """Return what is known of a record."""
+        """Return the form of a record."""
         return self.items[record.item].kind.parts[record.part]
 
     def send(self, record: Record, span: InputSpan, first: int = 0, *, add: bool = False) -> None:
