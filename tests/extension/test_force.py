@@ -7,6 +7,7 @@ depends on a state.
 
 from __future__ import annotations
 
+import math
 import pickle
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ import pytest
 
 import whippletree as wt
 from support.formulations import BASIC
+from whippletree.elements.declaration import part
 from whippletree.elements.forces import ElementForces, ElementState, Force, pure_force, quantity, stretch
 from whippletree.spatial.scalars import Scalar
 
@@ -246,3 +248,33 @@ def test_pickles_and_runs_from_the_file():
     assert again.describe() == m.describe()
     runs = [mechanism.build().simulate(0.1) for mechanism in (m, again, wt.read(wt.model.io.write_text(m)).mechanism)]
     assert all(np.array_equal(run.z, runs[0].z) for run in runs)
+
+
+@dataclass(frozen=True, eq=False)
+class Mistaken(Force):
+    """A law with a mistake in it: its `how` says which."""
+
+    word: ClassVar[str] = "mistaken"
+    n_coordinates: ClassVar[int] = 1
+    how: str = part(str, "")
+
+    def act(self, seen: ElementState) -> ElementForces:
+        """Return an effort."""
+        angle = seen.q[0]
+        if self.how == "if":
+            return self._pushing(ca.SX(1.0) if angle > 0 else ca.SX(-1.0))
+        return self._pushing(ca.SX(math.sin(angle)))
+
+    def _pushing(self, effort: ca.SX) -> ElementForces:
+        return ElementForces((), effort, ca.SX(0), ca.SX(0), ca.SX(0))
+
+
+@pytest.mark.parametrize("how, words", [("if", r"is a formula.*casadi\.if_else"), ("math", r"nan.*casadi\.sin")])
+def test_a_law_that_asks_a_formula_is_told_what_to_write(how: str, words: str) -> None:
+    m = wt.Mechanism("m")
+    hinge = m.revolute("hinge", m.ground, m.body("arm", mass=1.0, com=(1, 0, 0)))
+    m.force("law", Mistaken(how), coordinates=[hinge])
+    with pytest.raises(wt.ModelError, match=words) as caught:
+        m.build().simulate(0.1)
+    frames = [frame.name for frame in caught.traceback]
+    assert how == "math" or frames[-1] == "act"  # the line of the law

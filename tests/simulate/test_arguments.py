@@ -73,7 +73,19 @@ def test_a_blow_up_says_when_and_keeps_what_there_is() -> None:
 
 def test_a_formula_has_no_truth_value() -> None:
     m = wt.Mechanism("m")
-    for ask in (lambda: bool(m.time > 1), lambda: m.time > 1 and m.time < 2, lambda: max(m.time, ca.SX(1))):
+    arm = m.body("arm", mass=1.0)
+    angle = m.coordinate(m.revolute("hinge", m.ground, arm))
+    for ask in (
+        lambda: bool(m.time > 1),
+        lambda: m.time > 1 and m.time < 2,
+        lambda: max(m.time, ca.SX(1)),
+        lambda: bool(2 * angle - 1 < m.time),
+        lambda: bool(ca.sin(angle) + angle > 1),
+        lambda: not m.parameter("k", 1.0) > 1,
+        lambda: bool(m.position(arm)[2] > 0),
+        lambda: bool(np.float64(2.0) * angle > 0),
+        lambda: bool(m.reaction("hinge").force[0] > 0),
+    ):
         with pytest.raises(wt.ModelError, match=r"casadi\.if_else") as caught:
             ask()
         assert isinstance(caught.value, RuntimeError)  # as CasADi's own users expect it

@@ -15,19 +15,20 @@ import functools
 import inspect
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, cast
 
 from whippletree.errors import StateError, WhippletreeError
 from whippletree.foundation.argument_kinds import unfit_argument
+from whippletree.foundation.formula_errors import SymbolTruthError, asked_for_truth
 
 __all__ = ["user_facing", "warn"]
 
 T = TypeVar("T")
 
 _PACKAGE = __name__.partition(".")[0]
-_HELPERS = frozenset({_PACKAGE, "contextlib", "functools", "dataclasses", "importlib"})
+_HELPERS = frozenset({_PACKAGE, "casadi", "contextlib", "functools", "dataclasses", "importlib"})
 """Modules whose frames say nothing to a user."""
 
 _FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
@@ -96,18 +97,28 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **options)
         except error_type as error:
             raise trim(error) from error.__cause__
-        except foreign:
-            words = unfit(function, args, options)
-            if not words:
+        except foreign as error:
+            wrong = in_words(error, function, args, options)
+            if wrong is None:
                 raise
-            raise trim(wrong_argument(words)) from None
+            raise trim(wrong) from None
 
-    error_type, foreign, wrong_argument, unfit, trim = WhippletreeError, _FOREIGN, StateError, unfit_argument, _trimmed
+    error_type, foreign, in_words, trim = WhippletreeError, _FOREIGN, _in_words, _trimmed
     code = call.__code__.replace(co_name=function.__name__, co_filename=f"<{_PACKAGE}>")
     own = FunctionType(code, function.__globals__, function.__name__, None, call.__closure__)
     functools.update_wrapper(own, function)
     own.user_facing = True  # type: ignore[attr-defined]
     return own
+
+
+def _in_words(
+    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
+) -> WhippletreeError | None:
+    """Return an error that says what a user got wrong, if an error of Python or of a library comes from that."""
+    if asked_for_truth(error):
+        return SymbolTruthError("what is asked here").with_traceback(error.__traceback__)
+    words = unfit_argument(function, args, options)
+    return StateError(words) if words else None
 
 
 def _trimmed(error: WhippletreeError) -> WhippletreeError:

@@ -13,6 +13,7 @@ from whippletree.elements.drivers import Table, curve_of
 from whippletree.elements.user_functions import NO_NUMBERS
 from whippletree.errors import ModelError
 from whippletree.model.symbols import MechanismSymbols
+from whippletree.spatial.scalars import why_nan
 
 __all__ = ["Found", "check_constants", "check_smooth", "check_symbols", "found_in", "names_in", "operations_of"]
 
@@ -97,7 +98,7 @@ def check_constants(operations: ca.Function, what: str) -> None:
         if operations.instruction_id(k) == ca.OP_CONST:
             value = operations.instruction_constant(k)
             if not math.isfinite(value):
-                raise ModelError(f"{what} has a number in it that is not finite, {value}")
+                raise ModelError(f"{what} has a number in it that is not finite, {value}{why_nan(value)}")
 
 
 def check_smooth(operations: ca.Function, what: str, *, of_velocity: bool) -> None:

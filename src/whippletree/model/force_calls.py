@@ -33,6 +33,7 @@ from whippletree.model.joint_frames import AlignedSides, PoseLike
 from whippletree.model.model_tolerances import ENERGY_SLOPE, SYMMETRIC
 from whippletree.model.names import called, new_name, suggestion
 from whippletree.model.symbols import ReactionSymbols
+from whippletree.spatial.handed_out import handed_out
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
     Scalar,
@@ -373,7 +374,7 @@ class ForceCalls(Registry):
             text = new_name(name, self._states, "states")
             use = self._state_use(text, number(value, "value"), self._rate(text, 0.0 if rate is None else rate))
             self._states[text] = use
-            return copied(self._symbols.state(text))
+            return handed_out(copied(self._symbols.state(text)))
 
     def state_rate(self, name: str, rate: object) -> None:
         """Say how fast a state changes, given as for `state`; states can so depend on each other.
@@ -400,7 +401,7 @@ class ForceCalls(Registry):
         SX(z)
         """
         with called("mechanism", self._name):
-            return copied(self._symbols.state(self._state_name(name)))
+            return handed_out(copied(self._symbols.state(self._state_name(name))))
 
     def reaction(self, joint: JointLike) -> ReactionSymbols:
         """Return the symbols of what a joint transmits to its child: mx, my, mz, fx, fy, fz, for expressions.
@@ -417,7 +418,7 @@ class ForceCalls(Registry):
         'rubbing'
         """
         with called("mechanism", self._name):
-            return ReactionSymbols(*map(copied, ca.vertsplit(self._symbols.reaction(self._joint_name(joint)))))
+            return ReactionSymbols(*map(handed_out, ca.vertsplit(self._symbols.reaction(self._joint_name(joint)))))
 
     @property
     def elongation(self) -> ca.SX:
@@ -427,12 +428,12 @@ class ForceCalls(Registry):
         >>> Mechanism("m").elongation
         SX(elongation)
         """
-        return copied(self._symbols.elongation)
+        return handed_out(copied(self._symbols.elongation))
 
     @property
     def elongation_rate(self) -> ca.SX:
         """The symbol of how fast a spring gets longer, for its law; see `elongation`."""
-        return copied(self._symbols.elongation_rate)
+        return handed_out(copied(self._symbols.elongation_rate))
 
     # ------------------------------------------------------------------ inside
 
@@ -478,7 +479,7 @@ class ForceCalls(Registry):
     def _rate(self, state: str, rate: object) -> Read:
         """Return the formula of a state's rate."""
         if callable(rate):
-            rate = _called_with(rate, "rate", copied(self._symbols.state(state)))
+            rate = _called_with(rate, "rate", handed_out(copied(self._symbols.state(state))))
         return self._formula(rate, 1, "rate")
 
     def _law(self, law: object, energy: object) -> Read:

@@ -16,6 +16,7 @@ from whippletree.elements.bodies import BodyKind
 from whippletree.elements.closures import DeclaredClosure, Side
 from whippletree.elements.forces import ElementState, Force
 from whippletree.elements.joints import Joint
+from whippletree.model.expression_symbols import check_constants
 
 __all__ = ["implementations"]
 
@@ -52,6 +53,7 @@ def _digest(element: Element, sides: int, coordinates: int, states: int) -> str:
     else:
         inputs, outputs, words = _element(element, sides, coordinates, states)
     function = ca.Function("computed", inputs, [ca.densify(ca.SX(each)) for each in outputs])
+    check_constants(function, f"what {type(element).__name__} computes")
     return sha256(f"{words}{function.serialize()}".encode()).hexdigest()
 
 

@@ -22,6 +22,7 @@ from whippletree.model.event_calls import EventCalls
 from whippletree.model.handles import BodyHandle, FrameHandle
 from whippletree.model.joint_calls import JointCalls
 from whippletree.model.names import called, new_name
+from whippletree.spatial.handed_out import handed_out
 from whippletree.spatial.orientation import IDENTITY, rotation_matrix
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
@@ -117,7 +118,7 @@ class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
         """
         with called("parameter", name):
             text = new_name(name, self._parameters.names, "parameters")
-            return self._parameters.add(text, number(value, "value"))
+            return handed_out(copied(self._parameters.add(text, number(value, "value"))))
 
     def body(
         self,
@@ -197,12 +198,12 @@ class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
         SX(A)
         """
         with called("mechanism", self._name):
-            return copied(self._symbols.coordinate(*self._coordinate((joint, index))).q)
+            return handed_out(copied(self._symbols.coordinate(*self._coordinate((joint, index))).q))
 
     def rate(self, joint: JointLike, index: int = 0) -> ca.SX:
         """Return the symbol of the rate of a joint coordinate; see `coordinate`."""
         with called("mechanism", self._name):
-            return copied(self._symbols.coordinate(*self._coordinate((joint, index))).v)
+            return handed_out(copied(self._symbols.coordinate(*self._coordinate((joint, index))).v))
 
     def position(self, place: PlaceLike) -> ca.SX:
         """Return the origin of a body or frame in the ground frame (3), for expressions.
@@ -212,7 +213,7 @@ class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
         SX([position of hook_0, position of hook_1, position of hook_2])
         """
         with called("mechanism", self._name):
-            return ca.SX(self._side(place).p)
+            return handed_out(ca.SX(self._side(place).p))
 
     def rotation(self, place: PlaceLike) -> ca.SX:
         """Return the axes of a body or frame in the ground frame, as columns (3, 3); see `position`.
@@ -222,7 +223,7 @@ class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
         (3, 3)
         """
         with called("mechanism", self._name):
-            return ca.SX(self._side(place).R)
+            return handed_out(ca.SX(self._side(place).R))
 
     def velocity(self, place: PlaceLike) -> ca.SX:
         """Return the angular velocity of a body or frame and its origin's velocity, in ground axes (6).
@@ -233,7 +234,7 @@ class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
         """
         with called("mechanism", self._name):
             side = self._side(place)
-            return ca.vertcat(side.w, side.u)
+            return handed_out(ca.vertcat(side.w, side.u))
 
     @property
     def time(self) -> ca.SX:
@@ -242,7 +243,7 @@ class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
         >>> Mechanism("m").time
         SX(t)
         """
-        return copied(self._symbols.time)
+        return handed_out(copied(self._symbols.time))
 
     def describe(self) -> Description:
         """Return the mechanism as it is now, frozen.

@@ -9,6 +9,7 @@ import casadi as ca
 
 from whippletree.elements.closures import Side
 from whippletree.elements.forces import MOMENT_AND_FORCE
+from whippletree.spatial.handed_out import handed_out
 from whippletree.spatial.scalars import symbol
 
 __all__ = ["CoordinateSymbols", "MechanismSymbols", "ReactionSymbols"]
@@ -40,12 +41,12 @@ class ReactionSymbols(NamedTuple):
     @property
     def moment(self) -> ca.SX:
         """The moment (3)."""
-        return ca.SX(ca.vertcat(self.mx, self.my, self.mz))
+        return handed_out(ca.vertcat(self.mx, self.my, self.mz))
 
     @property
     def force(self) -> ca.SX:
         """The force (3)."""
-        return ca.SX(ca.vertcat(self.fx, self.fy, self.fz))
+        return handed_out(ca.vertcat(self.fx, self.fy, self.fz))
 
 
 class MechanismSymbols:

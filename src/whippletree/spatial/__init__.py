@@ -19,7 +19,6 @@ from whippletree.spatial.rotation import (
     twist_cross,
 )
 from whippletree.spatial.shift import Rotation, Shift, Translation, Turn
-from whippletree.spatial.symbol_truth import SymbolTruthError
 from whippletree.spatial.vectors import centripetal, cross, mirror, skew, stack
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "RigidInertia",
     "Rotation",
     "Shift",
-    "SymbolTruthError",
     "Translation",
     "Turn",
     "axis_angle",

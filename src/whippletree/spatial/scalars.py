@@ -19,6 +19,7 @@ import numpy as np
 
 from whippletree.errors import ModelError, StateError
 from whippletree.foundation.arrays import AnyArray
+from whippletree.symbolic.arithmetic import copied
 
 __all__ = [
     "Matrix3",
@@ -42,6 +43,7 @@ __all__ = [
     "symbol",
     "truth",
     "vector",
+    "why_nan",
 ]
 
 Scalar: TypeAlias = float | ca.SX
@@ -123,8 +125,17 @@ def scalar(value: object, what: str) -> Scalar:
     else:
         plain = _plain(value, what)
     if not math.isfinite(plain):
-        raise ModelError(f"{what} must be finite, got {shown(value)}")
+        raise ModelError(f"{what} must be finite, got {shown(value)}{why_nan(plain)}")
     return plain + 0.0  # -0.0 and 0.0 are the same number
+
+
+def why_nan(value: float) -> str:
+    """Say where a nan in a formula may come from: functions of numbers get it from CasADi in place of a symbol.
+
+    >>> why_nan(math.inf)
+    ''
+    """
+    return " (math.sin of a formula and the like are nan: write casadi.sin)" if math.isnan(value) else ""
 
 
 def number(value: object, what: str) -> float:
@@ -251,7 +262,7 @@ def _expression(value: Any, what: str) -> Scalar:
     if value.shape != (1, 1):
         raise ModelError(f"{what} must be one number, got a symbolic matrix of shape {value.shape}")
     if not value.is_constant():
-        return cast(ca.SX, value)
+        return value if type(value) is ca.SX else copied(value)
     plain = float(value)
     if not math.isfinite(plain):
         raise ModelError(f"{what} must be finite, got {shown(value)}")
