@@ -21,6 +21,9 @@ How each is counted:
 - Privates: what ruff finds by SLF, exceptions by `noqa` included; those are into another module whose file does not
   define the name itself.
 - `Any`: the word, wherever it stands.
+- Parameters typed `object`: those of all functions, nested ones included, whose annotation is that word alone. A
+  method that Python calls with anything (`__eq__`, `__exit__`) counts too. Public ones are parameters of functions and
+  methods without leading underscore.
 - Docstrings that lean on "what": those of modules, classes, functions and constants whose first line has the word. A
   clause such as "what is left" stands where a noun should, and the reader has to guess it. (A count without modules and
   constants found 888 of 5744 at the start, this one 1170 of 7180.)
@@ -306,6 +309,24 @@ def words_any(package: Sequence[Module]) -> tuple[str, ...]:
     return tuple(f"{count} in {name}" for name, count in counts.most_common() if count)
 
 
+def untyped(package: Sequence[Module], *, public: bool) -> tuple[str, ...]:
+    """The parameters whose annotation says no more than `object`, of all functions or of public ones."""
+    return tuple(
+        f"{module.name}: {function.name}({each.arg})"
+        for module in package
+        for function in module.functions
+        for each in _every_parameter(function)
+        if each.annotation is not None and ast.unparse(each.annotation) == "object"
+        if not (public and function.name.startswith("_"))
+    )
+
+
+def _every_parameter(function: Function) -> list[ast.arg]:
+    given = function.args
+    rest = [one for one in (given.vararg, given.kwarg) if one is not None]
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs, *rest]
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Words
 
@@ -382,6 +403,9 @@ def measures(source: Path) -> Iterator[Measure]:
     yield from privates(package, source)
     uses = words_any(package)
     yield Measure("uses of Any", sum(int(each.split()[0]) for each in uses), "500", uses)
+    for words, public, aim in (("", False, "100"), (" of public functions", True, "-")):
+        found = untyped(package, public=public)
+        yield Measure(f"parameters typed object{words}", len(found), aim, found)
     for words, llvm, aim in (("", False, "0"), (" that write LLVM text", True, "-")):
         found = long_functions(package, llvm=llvm)
         yield Measure(f"functions of more than {LONG} lines{words}", len(found), aim, found)
