@@ -47,7 +47,7 @@ def main() -> dict[str, Any]:
     for name, run in (("pendulum", swing), ("ring", fold)):
         energy = run.energy().total
         found[name] = float(np.abs(energy - energy[0]).max() / 29.43)
-        conditions = run.certificate.condition_residual
+        conditions = run.certificate["condition_residual"]
         print(f"{name}: energy within {found[name]:.2%}, conditions within {conditions:.1e}")
     return found
 

@@ -34,7 +34,7 @@ def compare() -> dict[str, list[float]]:
             run = model.simulate(duration=DURATION, every=EVERY, method=method, step=step, **more)
             error = float(np.abs(run.q - exact.q).max())
             errors.setdefault(method, []).append(error)
-            lost = run.certificate.energy_error / run.certificate.energy_scale
+            lost = run.certificate.energy_error / run.certificate["energy_scale"]
             print(f"{method}, {1000 * step:g} ms: {run.certificate.steps} steps, error {error:.1e}, energy {lost:+.0e}")
     return errors
 

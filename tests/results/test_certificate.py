@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -35,6 +35,10 @@ GOOD = Certificate(
     singular=(0.25, 0.75),
     wall_time=0.01,
 )
+
+
+def with_measures(certificate: Certificate, **measures: Any) -> Certificate:
+    return Certificate.from_dict(certificate.as_dict() | measures)
 
 
 @pytest.mark.parametrize("make", [pendulum, tumbling, four_bar])
@@ -98,7 +102,7 @@ def test_the_scale_of_energy_is_what_moves() -> None:
     energy = run.energy()
     found = run.certify()
     moved = energy.kinetic.max() + energy.potential.max() - energy.potential.min()
-    assert moved <= found.energy_scale < 1.001 * moved  # kinetic energy between the outputs counts as well
+    assert moved <= found["energy_scale"] < 1.001 * moved  # kinetic energy between the outputs counts as well
     assert (found.energy_start, found.energy_end) == (energy.total[0], energy.total[-1])
 
 
@@ -157,7 +161,7 @@ def test_what_is_not_known_is_not_ok() -> None:
 )
 def test_each_limit_is_watched(change: dict[str, float], words: str) -> None:
     assert GOOD.ok
-    bad = replace(GOOD, **change)  # type: ignore[arg-type]
+    bad = with_measures(GOOD, **change)
     assert not bad.ok
     assert len(bad.problems) == 1
     assert words in bad.problems[0]
@@ -166,7 +170,9 @@ def test_each_limit_is_watched(change: dict[str, float], words: str) -> None:
 
 
 def test_a_mechanism_at_rest_passes_in_spite_of_rounding() -> None:
-    at_rest = replace(GOOD, energy_start=1e6, energy_end=1e6 + 1e-9, work_in=0.0, work_dissipated=0.0, energy_scale=0.0)
+    at_rest = with_measures(
+        GOOD, energy_start=1e6, energy_end=1e6 + 1e-9, work_in=0.0, work_dissipated=0.0, energy_scale=0.0
+    )
     assert at_rest.ok
 
 
@@ -174,7 +180,7 @@ def test_the_table_says_everything() -> None:
     text = str(GOOD)
     for part in ("Certificate: ok", "1e-13", "100 taken, 3 refused, 700 evaluations", "2, at t = 0.25, 0.75 s"):
         assert part in text
-    assert "..." in str(replace(GOOD, replans=tuple(range(10))))
+    assert "..." in str(with_measures(GOOD, replans=tuple(range(10))))
 
 
 def test_it_goes_through_json_and_back() -> None:
@@ -191,7 +197,7 @@ def test_it_goes_through_json_and_back() -> None:
     ("values", "words"),
     [
         ([1], "made from a mapping"),
-        ({"closure_residul": 1.0}, 'no field "closure_residul"; did you mean "closure_residual"'),
+        ({"closure_residul": 1.0}, 'no measure "closure_residul"; did you mean "closure_residual"'),
         ({"steps": 1.5}, '"steps" cannot be 1.5'),
         ({"steps": "many"}, '"steps" cannot be'),
         ({"steps": math.inf}, '"steps" cannot be'),
@@ -304,11 +310,44 @@ def test_residuals_are_told_in_the_units_of_their_joint() -> None:
     scaled = np.abs(rates / run.system.closure_lengths)
     k = int(scaled.argmax())
     assert found.velocity_residual == pytest.approx(scaled[k], rel=1e-9)
-    assert found.fastest_opening == f"{abs(rates[k]):.2g} {'rad' if 'turn' in rows[k] else 'm'}/s in {rows[k]}"
-    assert found.fastest_opening in str(found) and found.fastest_opening in found.problems[0]
+    assert found["fastest_opening"] == f"{abs(rates[k]):.2g} {'rad' if 'turn' in rows[k] else 'm'}/s in {rows[k]}"
+    assert found["fastest_opening"] in str(found) and found["fastest_opening"] in found.problems[0]
     q = np.array(run.q)
     q[40, 3] += 1e-3
     gap = changed(run, q=q).certify()
     errors = run.system.closure_residual(q[40])
     k = int(np.abs(errors / run.system.closure_lengths).argmax())
-    assert gap.widest_gap == f"{abs(errors[k]):.2g} {'rad' if 'turn' in rows[k] else 'm'} in {rows[k]}"
+    assert gap["widest_gap"] == f"{abs(errors[k]):.2g} {'rad' if 'turn' in rows[k] else 'm'} in {rows[k]}"
+
+
+# ---------------------------------------------------------------------- names and versions
+
+
+def test_every_measure_is_there_by_name() -> None:
+    given = GOOD.as_dict()
+    for name in set(given) - {"version"}:
+        assert repr(GOOD[name]) == repr(Certificate.from_dict(given)[name])
+        if name in dir(GOOD):
+            assert repr(getattr(GOOD, name)) == repr(GOOD[name])
+    with pytest.raises(wt.StateError, match='no measure "energy_scal"; did you mean "energy_scale"'):
+        GOOD["energy_scal"]
+    with pytest.raises(wt.StateError, match="no measure"):
+        Certificate(step=3)
+
+
+def test_a_measure_that_was_an_attribute_is_one_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match=r'Certificate.energy_scale is now Certificate\["energy_scale"\]'):
+        assert GOOD.energy_scale == 20.0
+    assert "energy_scale" not in dir(GOOD)
+
+
+@pytest.mark.parametrize(("version", "words"), [(3, "of version 3, and this whippletree reads up to 2"), (0, "0")])
+def test_a_certificate_of_another_version_is_refused(version: int, words: str) -> None:
+    with pytest.raises(wt.StateError, match=words):
+        Certificate.from_dict(GOOD.as_dict() | {"version": version})
+
+
+def test_a_certificate_without_a_version_is_of_the_first() -> None:
+    earlier = GOOD.as_dict()
+    assert earlier.pop("version") == 2
+    assert Certificate.from_dict(earlier) == GOOD

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,9 @@ def eventful() -> Trajectory:
     q, v, z = run[7]
     return changed(
         run,
-        certificate=replace(run.certify(), replans=tuple(np.linspace(0.0, 0.5, 9000).tolist())),
+        certificate=wt.Certificate.from_dict(
+            run.certify().as_dict() | {"replans": np.linspace(0.0, 0.5, 9000).tolist()}
+        ),
         events=[("touch", 0.0123456789012345, q / 3, v, z), ("rest", 0.04, q, v * 0, z)],
         info={"method": "rk4", "step": 1e-3, "seeds": np.arange(3), "system": run.system},
         efforts=rng.normal(size=(161, 2)),

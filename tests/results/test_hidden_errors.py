@@ -42,8 +42,8 @@ def test_a_state_that_grows_by_unstable_steps(law: str, method: str, stable: flo
     for share, good in ((0.98, True), (1.02, False)):
         run = s.simulate(duration, v=[1.0], method=method, step=share * stable / 1000, adaptive=False)
         assert run.certificate.ok is good, run.certificate
-        assert (run.certificate.state_growth <= 1) is good
-    assert run.certificate.growing_state == "z"
+        assert (run.certificate["state_growth"] <= 1) is good
+    assert run.certificate["growing_state"] == "z"
     assert '"z" is multiplied by' in run.certificate.problems[0]
 
 
@@ -51,13 +51,13 @@ def test_the_case_of_the_state_that_blew_up() -> None:
     run = with_state(LAWS["linear"]).simulate(1.0, v=[1.0], method="rk4", step=0.01)
     assert run.z[-1, 0] > 1e240
     assert not run.certificate.ok
-    assert run.certificate.state_growth == pytest.approx(1 - 10 + 50 - 1000 / 6 + 1e4 / 24)
+    assert run.certificate["state_growth"] == pytest.approx(1 - 10 + 50 - 1000 / 6 + 1e4 / 24)
 
 
 @pytest.mark.parametrize("method", ["trapezoidal", "generalized_alpha"])
 def test_implicit_steps_let_no_state_grow(method: str) -> None:
     run = with_state(LAWS["linear"]).simulate(1.0, v=[1.0], method=method, step=0.01)
-    assert run.certificate.state_growth < 1
+    assert run.certificate["state_growth"] < 1
     assert run.certificate.ok
     assert any('the state "z" where it changes by its own law' in words for words in run.certificate.unchecked)
 
@@ -83,7 +83,7 @@ def test_the_error_of_states_bounds_chosen_steps(method: str) -> None:
 def test_a_state_that_its_law_makes_grow_is_no_error() -> None:
     run = with_state(lambda z: 3 * z).simulate(2.0, v=[1.0], method="rk4", step=0.01)
     assert run.certificate.ok
-    assert run.certificate.state_growth == 0.0
+    assert run.certificate["state_growth"] == 0.0
 
 
 def test_states_that_turn_around_each_other() -> None:
@@ -94,8 +94,8 @@ def test_states_that_turn_around_each_other() -> None:
     m.state_rate("a", 100 * b)
     m.state_rate("b", -100 * a - 0.1 * b)
     s = m.build()
-    assert s.simulate(1.0, method="rk4", step=0.027).certificate.state_growth < 1
-    assert s.simulate(1.0, method="rk4", step=0.029).certificate.state_growth > 1
+    assert s.simulate(1.0, method="rk4", step=0.027).certificate["state_growth"] < 1
+    assert s.simulate(1.0, method="rk4", step=0.029).certificate["state_growth"] > 1
 
 
 # ---------------------------------------------------------------------- parts that meet only at the ground
@@ -121,7 +121,7 @@ def test_a_small_oscillator_beside_a_heavy_flywheel() -> None:
     found = run.certificate
     assert abs(found.energy_error) <= found.energy_limit  # the flywheel does not feel it
     assert not found.ok
-    assert (found.parts, found.worst_part) == (2, '"block"')
+    assert (found["parts"], found["worst_part"]) == (2, '"block"')
     assert 'the part "block"' in found.problems[0]
     assert '"block"' in str(found)
 
@@ -131,7 +131,7 @@ def test_a_small_oscillator_beside_a_heavy_flywheel() -> None:
 def test_coarse_steps_of_a_small_part(damped: bool, step: float, good: bool) -> None:
     run = flywheel(damped=damped).build().simulate(2.0, q={"x": 1e-2}, v={"turn": 100.0}, method="rk4", step=step)
     assert run.certificate.ok is good, run.certificate
-    assert run.certificate.parts == 2
+    assert run.certificate["parts"] == 2
 
 
 def test_part_energy_is_that_of_the_part_alone() -> None:
@@ -141,7 +141,7 @@ def test_part_energy_is_that_of_the_part_alone() -> None:
     m.revolute("x", m.ground, m.body("block", wt.rod(length=0.1, mass=1e-3, axis="x")), axis="y")
     alone = m.build().simulate(2.0, method="rk4", step=0.01)
     drift = alone.certificate.energy_drift
-    assert both.certificate.part_error == pytest.approx(drift, rel=1e-2)
+    assert both.certificate["part_error"] == pytest.approx(drift, rel=1e-2)
 
 
 def test_two_parts_that_are_both_driven() -> None:
@@ -153,9 +153,9 @@ def test_two_parts_that_are_both_driven() -> None:
     s = m.build()
     fine = s.simulate(3.0, q=[1.0, 1.0], every=0.002).certificate
     assert fine.ok, fine
-    assert fine.part_error <= fine.part_limit
+    assert fine["part_error"] <= fine["part_limit"]
     coarse = s.simulate(3.0, q=[1.0, 1.0], every=0.5).certificate
-    assert coarse.parts_unknown
+    assert coarse["parts_unknown"]
     assert any("parts that meet only at the ground" in words for words in coarse.unchecked)
 
 
@@ -190,9 +190,9 @@ def slides_and_rod() -> wt.System:
 def test_the_displacement_that_closes_loops_is_recorded(method: str) -> None:
     step = {"step": 2e-3} if method in ("rk4", "trapezoidal") else {}
     found = four_bar().simulate(2.0, method=method, **step).certificate
-    assert 0 < found.closing_largest <= found.closing_total
-    assert found.closing_total <= found.steps * found.closing_largest
-    assert found.closing_largest <= found.closing_tolerance
+    assert 0 < found["closing_largest"] <= found["closing_total"]
+    assert found["closing_total"] <= found.steps * found["closing_largest"]
+    assert found["closing_largest"] <= found["closing_tolerance"]
     assert "closing the loops" in str(found)
 
 
@@ -247,8 +247,9 @@ def test_what_a_run_says_does_not_depend_on_its_outputs(make: Any, method: str, 
         few = s.simulate(2.4, every=n * 0.02, method=method, **options)
         np.testing.assert_allclose(few.q, fine.q[::n], rtol=0, atol=1e-13)
         np.testing.assert_allclose(few.v, fine.v[::n], rtol=0, atol=1e-12)
-        for name in ("ok", "energy_start", "energy_end", "energy_scale", "energy_drift", "closing_total", "steps"):
-            assert getattr(few.certificate, name) == getattr(fine.certificate, name), name
+        assert few.certificate.ok == fine.certificate.ok
+        for name in ("energy_start", "energy_end", "energy_scale", "energy_drift", "closing_total", "steps"):
+            assert few.certificate[name] == fine.certificate[name], name
 
 
 def test_the_error_of_energy_is_found_between_outputs() -> None:
@@ -284,7 +285,7 @@ def test_velocities_are_on_the_closures_where_steps_end(method: str, tolerance: 
 
 def test_a_tree_has_nothing_to_close() -> None:
     found = pendulum().simulate(1.0).certificate
-    assert (found.closing_largest, found.closing_total) == (0.0, 0.0)
+    assert (found["closing_largest"], found["closing_total"]) == (0.0, 0.0)
 
 
 # ---------------------------------------------------------------------- energy, by what was asked for
@@ -297,16 +298,16 @@ def test_a_run_that_is_as_good_as_was_asked_for_is_ok(method: str, tolerance: fl
     run = slides_and_rod().simulate(10.0, method=method, tolerance=tolerance)
     assert abs(run["x"][-1] + 0.27508746257611686) < 1000 * tolerance
     assert run.certificate.ok, run.certificate
-    assert run.certificate.energy_tolerance == pytest.approx(100 * tolerance)
+    assert run.certificate["energy_tolerance"] == pytest.approx(100 * tolerance)
     assert run.certify().problems == run.certificate.problems
 
 
 def test_energies_are_never_left_to_themselves() -> None:
     """Neither by a large tolerance, nor where none was asked for, nor below what every run is held to."""
     s = slides_and_rod()
-    assert s.simulate(1.0, tolerance=0.1).certificate.energy_tolerance == 1e-2
+    assert s.simulate(1.0, tolerance=0.1).certificate["energy_tolerance"] == 1e-2
     for options in ({"tolerance": 1e-8}, {"tolerance": 1e-12}, {"method": "rk4", "step": 1e-2}):
-        assert s.simulate(1.0, **options).certificate.energy_tolerance == 1e-6
+        assert s.simulate(1.0, **options).certificate["energy_tolerance"] == 1e-6
 
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853", "adams"])
@@ -348,8 +349,8 @@ def test_digits_that_are_claimed_are_right(make: Any, method: str, options: dict
         ):
             size = np.ptp(b, axis=0).max() if a is run.q[:, s.q_slice(name)] else np.abs(b).max()
             worst = min(worst, -math.log10(max(np.abs(a - b).max(), 1e-300) / size))
-    assert -1.5 < found.digits - worst < 0.3, (found.digits, worst, found.second_run)
-    assert len(found.groups) == len(found.group_digits) == 2 * len(s.joint_names)
+    assert -1.5 < found.digits - worst < 0.3, (found.digits, worst, found["second_run"])
+    assert len(found["groups"]) == len(found["group_digits"]) == 2 * len(s.joint_names)
     assert not any("global error" in words for words in found.unchecked)
     assert Certificate.from_dict(json.loads(json.dumps(found.as_dict()))) == found
 
@@ -430,7 +431,7 @@ def test_a_second_run_ends_when_its_work_is_done(monkeypatch: pytest.MonkeyPatch
     for most in (1.5, 0.5, 0.25):
         monkeypatch.setattr(verification, "MOST_WORK", most)
         found = s.simulate(20.0, verify=True, **options).certificate
-        words, _, until = found.second_run.partition(", compared up to t = ")
+        words, _, until = found["second_run"].partition(", compared up to t = ")
         shares[most] = float(until.removesuffix(" s")) / 20.0 if until else 1.0
         assert found.digits > 7
         assert "times the evaluations" in words
@@ -464,7 +465,7 @@ def test_a_small_part_that_is_all_wrong_has_no_digits() -> None:
     """Errors of the flywheel do not excuse those of what only meets it at the ground."""
     found = flywheel().build().simulate(2.0, q={"x": 1e-9}, v={"turn": 100.0}, verify=True).certificate
     assert found.digits < 1.0
-    assert '"x"' in found.digits_of
+    assert '"x"' in found["digits_of"]
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "rk4", "step": 1e-2}])
@@ -474,7 +475,7 @@ def test_where_nothing_moves_there_are_no_digits_to_tell(options: dict[str, Any]
     found = m.build().simulate(0.1, verify=True, **options).certificate
     assert found.ok, found
     assert math.isnan(found.digits)
-    assert "no motion whose digits could be told" in found.digits_of
+    assert "no motion whose digits could be told" in found["digits_of"]
 
 
 def test_without_verify_the_global_error_is_said_to_be_unknown() -> None:
@@ -528,4 +529,4 @@ def test_a_motion_that_rests_at_the_end_of_every_step_has_a_scale_of_energy(ever
     run = m.build().simulate(1.0, every=every, method="rk4", step=1.0)
     assert np.abs(run["x"] - 0.3 * ((2 * run.t - 1) ** 3 - 3 * (2 * run.t - 1)) / 2).max() < 1e-13
     assert run.certificate.ok, run.certificate
-    assert run.certificate.energy_scale > 0.1
+    assert run.certificate["energy_scale"] > 0.1

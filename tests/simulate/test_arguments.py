@@ -54,7 +54,7 @@ def test_a_run_is_not_lost_if_it_cannot_be_measured() -> None:
     run = slider().simulate(1e-3, v=[1e160], method="rk4", step=1e-4)
     assert np.allclose(run["A"], 1e160 * run.t, rtol=1e-12)
     assert not run.certificate.ok
-    assert any("could not be" in note or "failed" in note for note in run.certificate.notes)
+    assert any("could not be" in note or "failed" in note for note in run.certificate["notes"])
 
 
 def test_a_blow_up_says_when_and_keeps_what_there_is() -> None:

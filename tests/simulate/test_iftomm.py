@@ -34,7 +34,7 @@ def assert_trusted(run, *, conserved: bool = True) -> None:
     assert certificate.ok, certificate
     assert certificate.closure_residual < 1e-10
     if conserved:
-        assert certificate.energy_drift < 1e-9 * max(abs(certificate.energy_start), certificate.energy_scale)
+        assert certificate.energy_drift < 1e-9 * max(abs(certificate.energy_start), certificate["energy_scale"])
 
 
 def test_pendulum() -> None:

@@ -22,7 +22,7 @@ def beside_the_twin(
     assert one.certificate.ok or told_that_rows_open(s, one.certificate), one.certificate
     assert one.certificate.closure_residual <= OPEN_OVER_ACCURACY * s.mobility.accuracy
     # where the run goes over to other rows, it goes from one mechanism to another that differs by what the data do
-    assert abs(one.certificate.energy_error) < (1e-7 + 10 * size) * one.certificate.energy_scale
+    assert abs(one.certificate.energy_error) < (1e-7 + 10 * size) * one.certificate["energy_scale"]
     assert abs(one.q - two.q).max() < 3e3 * size * (1 + duration**2) + 1e-8
     # the rows that the plan keeps are closed to rounding: in a plane those are all but the redundant ones
     off = np.sort(abs(np.array([s.closure_residual(q) for q in one.q])) / s.closure_lengths, axis=1)
@@ -74,7 +74,7 @@ def test_a_coarse_accuracy_lets_a_run_go_through() -> None:
     s = tilted(exact, 1e-5, seed=1).build(**options, accuracy=1e-4)
     run = s.simulate(1.0, every=0.1)
     assert run.certificate.ok, run.certificate
-    assert 1e-6 < run.certificate.closure_residual < 1e-4 == run.certificate.closure_tolerance / OPEN_OVER_ACCURACY
+    assert 1e-6 < run.certificate.closure_residual < 1e-4 == run.certificate["closure_tolerance"] / OPEN_OVER_ACCURACY
 
 
 @pytest.mark.parametrize("duration", [0.2, pytest.param(10.0, marks=pytest.mark.deep)])

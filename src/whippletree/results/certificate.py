@@ -1,23 +1,22 @@
-"""The certificate of a run: what was measured about it, and whether that is good enough."""
+"""The certificate of a run: whether what was measured about it is good enough."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import itemgetter
 from typing import Any
 
 from whippletree.errors import StateError
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
+from whippletree.foundation.old_names import old_names
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.names import suggestion
-from whippletree.spatial.scalars import shown
+from whippletree.results.certificate_measures import Measures
 
-__all__ = ["ROUNDING", "Certificate"]
-
-ROUNDING = 1e-12
-"""An energy error below this share of the energies themselves is rounding."""
+__all__ = ["Certificate"]
 
 _TOTAL_CLOSING = 10.0
 """The displacements by which loops were closed may sum up to so many times the largest that is allowed, if no other
@@ -40,92 +39,122 @@ _FEWEST_DIGITS = 3.0
 """A run with fewer right digits is not confirmed."""
 
 
+_MEASURES = tuple(field.name for field in fields(Measures))
+
+
 @readable
 @user_facing
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Certificate:
-    """What was measured about a run, and the limits it is held to.
+    """Whether a run is as it should be, and the measures that this rests on.
 
-    `closure_residual` is the largest gap of any closure at any output, in radians and characteristic lengths, and
-    `velocity_residual` the largest rate at which one opens; `widest_gap` and `fastest_opening` say in metres or
-    radians, and in these per second, how large that is and of which joint or closure. Energies include what springs
-    store. `energy_scale` is what the energy error is compared with: the largest kinetic energy (of the states
-    and of the mean velocities between them) and the range of the
-    rest; `energy_drift` is the largest energy error on the way, where that was watched: at the
-    end of every step, or of 2000 evenly spaced ones at least, whatever outputs a run has. `energy_tolerance` is the
-    share of the scale that the error may be, of the whole and of parts: 1e-6, and more in runs that choose their steps
-    by a tolerance above 1e-8. Measures that are not known are NaN, and a run about which one of these, other than the
-    drift, is not known is not `ok`.
-
-    `closing_largest` and `closing_total` are the displacements by which loops were closed at the ends of steps, in
-    radians and characteristic lengths: what closing has put right the integration had got wrong. Their sum may be
-    `closing_total_tolerance`, which goes with the way travelled and, where steps are chosen, with their number.
-    `baumgarte` are the numbers alpha and beta of a run that closes nothing: its residuals are the drift. `worst_part`
-    is the part whose own balance of energy is worst, if there are `parts` that meet only at the ground. `state_growth`
-    is the factor by which a fixed step multiplies the state `growing_state` though its law makes that smaller.
-    `corners` is how many corners of formulas steps have ended at, and `out_of_range` says in words which flexible
-    bodies leave the range of their theory. `without_energy` names bodies whose forces follow from no energy, so that it
-    is no check. Of a run in natural coordinates, `condition_residual` is the largest residual of a condition at any
-    step, before bodies were fitted, and `widest_condition` its name; `largest_turn` is by how many radians
-    `turning_joint` turns in a step at most. `digits` is how many are right, as further runs, `second_run`, let
-    one estimate it, in the worst coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none unless
-    the run was made with `verify=True`, and then the global error is not estimated. `unchecked` says in words what is
-    not known.
+    `ok` is the answer, and `problems`, `checked` and `unchecked` say it in words. The measures that everyone looks at
+    are attributes; all of them are there by name, and `as_dict` lists them: `run.certificate["corners"]`. Measures that
+    are not known are NaN, and a run about which one that `ok` needs is not known is not `ok`.
 
     >>> c = Certificate(closure_residual=2e-13, velocity_residual=1e-12, energy_start=5.0, energy_end=5.0,
     ...                 work_in=0.0, work_dissipated=0.0, energy_scale=4.0, quaternion_error=0.0, steps=100)
-    >>> c.ok
-    True
+    >>> c.ok, c.steps, c["energy_scale"]
+    (True, 100, 4.0)
     """
 
-    closure_residual: float = math.nan
-    velocity_residual: float = math.nan
-    widest_gap: str = ""
-    fastest_opening: str = ""
-    energy_start: float = math.nan
-    energy_end: float = math.nan
-    work_in: float = math.nan
-    work_dissipated: float = math.nan
-    giving_energy: str = ""
-    energy_scale: float = math.nan
-    energy_drift: float = math.nan
-    quaternion_error: float = math.nan
-    steps: int = 0
-    refused: int = 0
-    evaluations: int = 0
-    replans: tuple[float, ...] = ()
-    singular: tuple[float, ...] = ()
-    wall_time: float = math.nan
-    stopped: str = ""
-    baumgarte: tuple[float, ...] = ()
-    closing_largest: float = math.nan
-    closing_total: float = math.nan
-    parts: int = 1
-    worst_part: str = ""
-    part_error: float = math.nan
-    part_limit: float = math.nan
-    parts_unknown: tuple[str, ...] = ()
-    state_growth: float = math.nan
-    growing_state: str = ""
-    corners: int = 0
-    condition_residual: float = math.nan
-    widest_condition: str = ""
-    largest_turn: float = math.nan
-    turning_joint: str = ""
-    out_of_range: tuple[str, ...] = ()
-    without_energy: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    second_run: str = ""
-    digits: float = math.nan
-    digits_of: str = ""
-    groups: tuple[str, ...] = ()
-    group_digits: tuple[float, ...] = ()
-    closing_tolerance: float = math.nan
-    closing_total_tolerance: float = math.nan
-    closure_tolerance: float = 1e-10
-    velocity_tolerance: float = 1e-8
-    energy_tolerance: float = 1e-6
-    quaternion_tolerance: float = 1e-10
+    _measures: Measures
+
+    def __init__(self, **measures: Any) -> None:
+        for name in measures:
+            if name not in _MEASURES:
+                raise StateError(f"a certificate has no measure {suggestion(name, _MEASURES)}")
+        object.__setattr__(self, "_measures", Measures(**measures))
+
+    def __getitem__(self, measure: str) -> Any:
+        """Return any measure by its name.
+
+        >>> Certificate(corners=2)["corners"]
+        2
+        """
+        if measure not in _MEASURES:
+            raise StateError(f"a certificate has no measure {suggestion(measure, _MEASURES)}")
+        return getattr(self._measures, measure)
+
+    @property
+    def closure_residual(self) -> float:
+        """The largest gap of any closure at any output, in radians and characteristic lengths."""
+        return self._measures.closure_residual
+
+    @property
+    def velocity_residual(self) -> float:
+        """The largest rate at which a closure opens at any output, in these units per second."""
+        return self._measures.velocity_residual
+
+    @property
+    def energy_start(self) -> float:
+        """The energy at the start, in joules, with what springs store."""
+        return self._measures.energy_start
+
+    @property
+    def energy_end(self) -> float:
+        """The energy at the end, in joules, with what springs store."""
+        return self._measures.energy_end
+
+    @property
+    def work_in(self) -> float:
+        """The work that efforts, drives and loads have put in, in joules."""
+        return self._measures.work_in
+
+    @property
+    def work_dissipated(self) -> float:
+        """The work that dampers and friction have taken out, in joules."""
+        return self._measures.work_dissipated
+
+    @property
+    def energy_drift(self) -> float:
+        """The largest energy error on the way, in joules: at the end of every step, or of 2000 at least."""
+        return self._measures.energy_drift
+
+    @property
+    def quaternion_error(self) -> float:
+        """The largest difference of a quaternion's length from one."""
+        return self._measures.quaternion_error
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return self._measures.steps
+
+    @property
+    def refused(self) -> int:
+        """Steps refused, and taken again with a smaller size."""
+        return self._measures.refused
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the accelerations."""
+        return self._measures.evaluations
+
+    @property
+    def replans(self) -> tuple[float, ...]:
+        """The times at which other coordinates were chosen as independent ones."""
+        return self._measures.replans
+
+    @property
+    def singular(self) -> tuple[float, ...]:
+        """The times at which the mechanism passed a singular position."""
+        return self._measures.singular
+
+    @property
+    def wall_time(self) -> float:
+        """How long the run took, in seconds."""
+        return self._measures.wall_time
+
+    @property
+    def stopped(self) -> str:
+        """Why the run ended before its time; empty if it did not."""
+        return self._measures.stopped
+
+    @property
+    def digits(self) -> float:
+        """How many digits are right in the worst coordinate; NaN unless the run was made with `verify=True`."""
+        return self._measures.digits
 
     @property
     def energy_error(self) -> float:
@@ -134,13 +163,7 @@ class Certificate:
         >>> Certificate(energy_start=1.0, energy_end=2.5, work_in=2.0, work_dissipated=0.5).energy_error
         0.0
         """
-        return self.energy_end - self.energy_start - self.work_in + self.work_dissipated
-
-    @property
-    def _worst_energy(self) -> float:
-        """The energy error at the end, or the largest on the way if that is known."""
-        at_end = abs(self.energy_error)
-        return at_end if math.isnan(self.energy_drift) or at_end > self.energy_drift else self.energy_drift
+        return self._measures.energy_error
 
     @property
     def energy_limit(self) -> float:
@@ -152,22 +175,7 @@ class Certificate:
         >>> round(c.energy_limit * 1e6, 3)
         2.0
         """
-        if self.without_energy:
-            return math.inf
-        sizes = (self.energy_start, self.energy_end, self.work_in, self.work_dissipated)
-        return self.energy_tolerance * self.energy_scale + ROUNDING * sum(abs(size) for size in sizes) / 2
-
-    @property
-    def gives_energy(self) -> bool:
-        """Whether the work that dampers and friction have taken out is negative by more than the energy error may be.
-
-        `giving_energy` then names the element whose law gives energy; if none does, the work's integral is inexact.
-
-        >>> c = Certificate(energy_start=1.0, energy_end=1.5, work_in=0.0, work_dissipated=-0.5, energy_scale=1.0)
-        >>> c.gives_energy
-        True
-        """
-        return self.work_dissipated < -self.energy_limit
+        return self._measures.energy_limit
 
     @property
     def ok(self) -> bool:
@@ -187,54 +195,56 @@ class Certificate:
         >>> c.problems
         ('the closure residual is 0.001, more than 1e-10: loops came open; take a smaller step or tolerance',)
         """
-        found = [f"the run ended before its time: {self.stopped}"] if self.stopped else []
+        m = self._measures
+        found = [f"the run ended before its time: {m.stopped}"] if m.stopped else []
         remedy = "take a smaller step or tolerance"
-        gap, opening = (f" ({words})" if words else "" for words in (self.widest_gap, self.fastest_opening))
+        gap, opening = (f" ({words})" if words else "" for words in (m.widest_gap, m.fastest_opening))
         for what, value, limit, means in (
-            ("closure residual", self.closure_residual, self.closure_tolerance, f"loops came open{gap}"),
-            ("velocity residual", self.velocity_residual, self.velocity_tolerance, f"loops are opening{opening}"),
-            ("energy error", self._worst_energy, self.energy_limit, "energy came or went without work"),
-            ("quaternion error", self.quaternion_error, self.quaternion_tolerance, "orientations are not rotations"),
+            ("closure residual", m.closure_residual, m.closure_tolerance, f"loops came open{gap}"),
+            ("velocity residual", m.velocity_residual, m.velocity_tolerance, f"loops are opening{opening}"),
+            ("energy error", m.worst_energy, m.energy_limit, "energy came or went without work"),
+            ("quaternion error", m.quaternion_error, m.quaternion_tolerance, "orientations are not rotations"),
         ):
             if math.isnan(value) or math.isnan(limit):
                 found.append(f"the {what} is not known")
             elif not value <= limit:
                 found.append(f"the {what} is {value:.3g}, more than {limit:.3g}: {means}; {remedy}")
-        if self.gives_energy:
-            why = f"{self.giving_energy}; check that law" if self.giving_energy else f"{_INEXACT}; {remedy}"
-            found.append(f"the dissipated work is {self.work_dissipated:.3g} J: {why}")
+        if m.gives_energy:
+            why = f"{m.giving_energy}; check that law" if m.giving_energy else f"{_INEXACT}; {remedy}"
+            found.append(f"the dissipated work is {m.work_dissipated:.3g} J: {why}")
         return (*found, *self._hidden_problems())
 
     def _hidden_problems(self) -> Iterator[str]:
         """Yield what is wrong and does not show in residuals and in the energy of the whole."""
-        total = self.closing_total_tolerance
+        m = self._measures
+        total = m.closing_total_tolerance
         if math.isnan(total):
-            total = _TOTAL_CLOSING * self.closing_tolerance
-        closed = (("largest", self.closing_largest, self.closing_tolerance), ("summed", self.closing_total, total))
+            total = _TOTAL_CLOSING * m.closing_tolerance
+        closed = (("largest", m.closing_largest, m.closing_tolerance), ("summed", m.closing_total, total))
         for which, value, limit in closed:
             if value > limit:
                 yield (
                     f"the {which} displacement that closed the loops is {value:.3g}, more than "
                     f"{limit:.3g}: closing hides the errors of steps; take a smaller step or tolerance"
                 )
-        if self.part_error > self.part_limit:
+        if m.part_error > m.part_limit:
             yield (
-                f"the energy error of the part {self.worst_part} is {self.part_error:.3g} J, more than "
-                f"{self.part_limit:.3g} J by its own energies; take a smaller step or tolerance"
+                f"the energy error of the part {m.worst_part} is {m.part_error:.3g} J, more than "
+                f"{m.part_limit:.3g} J by its own energies; take a smaller step or tolerance"
             )
-        if self.state_growth > _STABLE:
+        if m.state_growth > _STABLE:
             yield (
-                f'the state "{self.growing_state}" is multiplied by {self.state_growth:.3g} in a step, though its law '
+                f'the state "{m.growing_state}" is multiplied by {m.state_growth:.3g} in a step, though its law '
                 f"makes it smaller: the steps are unstable; take a smaller step, or a method that chooses its steps"
             )
-        if self.largest_turn > _WIDEST_TURN:
+        if m.largest_turn > _WIDEST_TURN:
             yield (
-                f'joint "{self.turning_joint}" turns by {math.degrees(self.largest_turn):.3g} degrees in a step, more '
+                f'joint "{m.turning_joint}" turns by {math.degrees(m.largest_turn):.3g} degrees in a step, more '
                 f"than {math.degrees(_WIDEST_TURN):.3g}: by its rate it should turn further; take a smaller step"
             )
-        if self.digits < _FEWEST_DIGITS:
+        if m.digits < _FEWEST_DIGITS:
             yield (
-                f"by further runs {self.digits:.1f} digits are right only, in {self.digits_of}: take a smaller step or "
+                f"by further runs {m.digits:.1f} digits are right only, in {m.digits_of}: take a smaller step or "
                 f"tolerance"
             )
 
@@ -245,18 +255,19 @@ class Certificate:
         >>> Certificate().unchecked
         ('global error: not estimated (verify=True does)',)
         """
-        found = [*self.out_of_range, *self.notes]
-        if self.without_energy:
+        m = self._measures
+        found = [*m.out_of_range, *m.notes]
+        if m.without_energy:
             found.append(
-                f"energy is no check: the load-dependent stiffness of {', '.join(self.without_energy)} is not "
+                f"energy is no check: the load-dependent stiffness of {', '.join(m.without_energy)} is not "
                 f"symmetric, and is used as given"
             )
-        if self.parts_unknown:
-            found.append(f"energy balance of parts that meet only at the ground: {', '.join(self.parts_unknown)}")
-        if not self.second_run:
+        if m.parts_unknown:
+            found.append(f"energy balance of parts that meet only at the ground: {', '.join(m.parts_unknown)}")
+        if not m.second_run:
             found.append("global error: not estimated (verify=True does)")
-        elif math.isnan(self.digits):
-            found.append(f"global error: {self.digits_of}")
+        elif math.isnan(m.digits):
+            found.append(f"global error: {m.digits_of}")
         return tuple(found)
 
     @property
@@ -266,21 +277,19 @@ class Certificate:
         >>> Certificate(closing_largest=0.0, closing_total=0.0).checked
         ('closures', 'energy', 'quaternions')
         """
-        found = ["closures", *([] if self.without_energy else ["energy"]), "quaternions"]
-        found += [f"energy of {self.parts} parts"] if not math.isnan(self.part_error) else []
-        found += ["growth of states"] if not math.isnan(self.state_growth) else []
-        return tuple([*found, "further runs"] if self.second_run else found)
+        m = self._measures
+        found = ["closures", *([] if m.without_energy else ["energy"]), "quaternions"]
+        found += [f"energy of {m.parts} parts"] if not math.isnan(m.part_error) else []
+        found += ["growth of states"] if not math.isnan(m.state_growth) else []
+        return tuple([*found, "further runs"] if m.second_run else found)
 
     def __eq__(self, other: object) -> bool:
-        return self._identity == other._identity if isinstance(other, Certificate) else NotImplemented
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        return self._measures.identity == other._measures.identity
 
     def __hash__(self) -> int:
-        return hash(self._identity)
-
-    @property
-    def _identity(self) -> str:
-        """All figures as text, in which NaN equals itself."""
-        return repr(astuple(self))
+        return hash(self._measures.identity)
 
     @property
     def summary(self) -> str:
@@ -306,87 +315,70 @@ class Certificate:
 
     def _lines(self) -> list[tuple[str, str]]:
         """Return what is printed, row by row."""
-        gap, opening = (words and f": {words}" for words in (self.widest_gap, self.fastest_opening))
-        allowed = "J, which is no check" if self.without_energy else f"at most {self.energy_limit:.2g} J"
+        m = self._measures
+        gap, opening = (words and f": {words}" for words in (m.widest_gap, m.fastest_opening))
+        allowed = "J, which is no check" if m.without_energy else f"at most {m.energy_limit:.2g} J"
         return [
-            ("closure residual", f"{self.closure_residual:<10.2g} at most {self.closure_tolerance:.2g}{gap}"),
-            ("velocity residual", f"{self.velocity_residual:<10.2g} at most {self.velocity_tolerance:.2g} /s{opening}"),
-            ("energy error", f"{self._worst_energy:<10.2g} {allowed}"),
-            ("energy", f"{self.energy_start:.6g} J at the start, {self.energy_end:.6g} J at the end"),
-            ("work", f"{self.work_in:.6g} J put in, {self.work_dissipated:.6g} J dissipated"),
-            ("quaternion error", f"{self.quaternion_error:<10.2g} at most {self.quaternion_tolerance:.2g}"),
-            ("steps", f"{self.steps} taken, {self.refused} refused, {self.evaluations} evaluations"),
-            ("plans remade", _times(self.replans)),
-            ("singular positions", _times(self.singular)),
-            ("wall time", f"{self.wall_time:.3g} s"),
+            ("closure residual", f"{m.closure_residual:<10.2g} at most {m.closure_tolerance:.2g}{gap}"),
+            ("velocity residual", f"{m.velocity_residual:<10.2g} at most {m.velocity_tolerance:.2g} /s{opening}"),
+            ("energy error", f"{m.worst_energy:<10.2g} {allowed}"),
+            ("energy", f"{m.energy_start:.6g} J at the start, {m.energy_end:.6g} J at the end"),
+            ("work", f"{m.work_in:.6g} J put in, {m.work_dissipated:.6g} J dissipated"),
+            ("quaternion error", f"{m.quaternion_error:<10.2g} at most {m.quaternion_tolerance:.2g}"),
+            ("steps", f"{m.steps} taken, {m.refused} refused, {m.evaluations} evaluations"),
+            ("plans remade", _times(m.replans)),
+            ("singular positions", _times(m.singular)),
+            ("wall time", f"{m.wall_time:.3g} s"),
         ]
 
     def _further_lines(self) -> Iterator[tuple[str, str]]:
         """Yield the rows that only some runs have."""
-        if self.closing_total > 0:
-            limit = "" if math.isnan(self.closing_tolerance) else f" at most {self.closing_tolerance:.2g}"
-            yield "closing the loops", f"{self.closing_largest:<10.2g}{limit}, {self.closing_total:.2g} in all steps"
-        if self.baumgarte:
-            alpha, beta = self.baumgarte
+        m = self._measures
+        if m.closing_total > 0:
+            limit = "" if math.isnan(m.closing_tolerance) else f" at most {m.closing_tolerance:.2g}"
+            yield "closing the loops", f"{m.closing_largest:<10.2g}{limit}, {m.closing_total:.2g} in all steps"
+        if m.baumgarte:
+            alpha, beta = m.baumgarte
             yield "Baumgarte's terms", f"alpha {alpha:g} /s, beta {beta:g} /s; the residuals are what loops drift by"
-        if not math.isnan(self.part_error):
-            yield "worst part", f"{self.part_error:<10.2g} at most {self.part_limit:.2g} J, {self.worst_part}"
-        if not math.isnan(self.state_growth):
+        if not math.isnan(m.part_error):
+            yield "worst part", f"{m.part_error:<10.2g} at most {m.part_limit:.2g} J, {m.worst_part}"
+        if not math.isnan(m.state_growth):
             yield (
                 "growth of states",
-                f"{self.state_growth:<10.2g} at most 1 in a step"
-                + (f', "{self.growing_state}"' if self.growing_state else ""),
+                f"{m.state_growth:<10.2g} at most 1 in a step" + (f', "{m.growing_state}"' if m.growing_state else ""),
             )
-        if not math.isnan(self.condition_residual):
-            yield "natural conditions", f"{self.condition_residual:<10.2g} before fitting: {self.widest_condition}"
-        if self.corners:
-            yield "corners", f"{self.corners} of formulas, at each of which a step ends"
-        if self.second_run:
-            yield "further runs", self.second_run
-            yield "digits that are right", f"{self.digits:.1f}, worst in {self.digits_of}"
-            worst = sorted(zip(self.group_digits, self.groups, strict=True))
+        if not math.isnan(m.condition_residual):
+            yield "natural conditions", f"{m.condition_residual:<10.2g} before fitting: {m.widest_condition}"
+        if m.corners:
+            yield "corners", f"{m.corners} of formulas, at each of which a step ends"
+        if m.second_run:
+            yield "further runs", m.second_run
+            yield "digits that are right", f"{m.digits:.1f}, worst in {m.digits_of}"
+            worst = sorted(zip(m.group_digits, m.groups, strict=True))
             yield from (("", f"{digits:.1f} in {group}") for digits, group in worst[1:_FEW])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, as plain numbers, text and lists; see `from_dict`.
+        """Return all measures by name, as plain numbers, text and lists, and the `version` of that; see `from_dict`.
 
         >>> Certificate(steps=3).as_dict()["steps"]
         3
         """
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return self._measures.packed()
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, object]) -> Certificate:
-        """Return the certificate of these fields; those that are missing have their defaults.
+    def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
+        """Return the certificate of these measures; those that are missing have their defaults.
 
         >>> Certificate.from_dict(Certificate(steps=3, replans=(0.5,)).as_dict()).replans
         (0.5,)
         """
-        if not isinstance(values, Mapping):
-            raise StateError(f"a certificate is made from a mapping of its fields, not {shown(values)}")
-        kinds = {field.name: str(field.type) for field in fields(cls)}
-        for name in values:
-            if name not in kinds:
-                raise StateError(f"a certificate has no field {suggestion(name, kinds)}")
-        return cls(**{name: _field(name, kinds[name], value) for name, value in values.items()})
+        made = cls()
+        object.__setattr__(made, "_measures", Measures.unpacked(values))
+        return made
 
 
-def _field(name: str, kind: str, value: Any) -> Any:
-    """Return a field's value in its own type, or say that it cannot be one."""
-    try:
-        if kind == "str" and isinstance(value, str):
-            return value
-        if kind == "int" and int(value) == value:
-            return int(value)
-        if kind == "float":
-            return float(value)
-        if kind.startswith("tuple[str") and not isinstance(value, str) and all(isinstance(one, str) for one in value):
-            return tuple(value)
-        if kind.startswith("tuple[float"):
-            return tuple(float(one) for one in value)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise StateError(f'the certificate\'s field "{name}" cannot be {shown(value)}')
+_FORMER = {name: (f'Certificate["{name}"]', itemgetter(name)) for name in _MEASURES if not hasattr(Certificate, name)}
+old_names(**_FORMER)(Certificate)  # all measures were attributes once
 
 
 def _times(times: tuple[float, ...], few: int = 4) -> str:

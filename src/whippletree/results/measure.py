@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.model.parts import independent_parts
-from whippletree.results.certificate import Certificate
+from whippletree.results.certificate_measures import Measures
 from whippletree.results.deformations import out_of_range, without_energy
 from whippletree.results.interpolate import quaternions
 from whippletree.results.part_balances import MOST_PARTS, part_balances, stored_in_time
@@ -42,7 +42,7 @@ def measured(
     *,
     switched: bool = False,
     outputs: Replay | None = None,
-    energy_tolerance: float = Certificate.energy_tolerance,
+    energy_tolerance: float = Measures.energy_tolerance,
 ) -> dict[str, Any]:
     """Return the measures of a certificate that states alone determine: residuals, norms and energies.
 
@@ -71,8 +71,8 @@ def measured(
     }
     slack, speed = run.system.data_slack(delivered.v)
     if slack:  # rows that the data make redundant within their accuracy only are held to that
-        found["closure_tolerance"] = max(Certificate.closure_tolerance, slack)
-        found["velocity_tolerance"] = Certificate.velocity_tolerance + speed
+        found["closure_tolerance"] = max(Measures.closure_tolerance, slack)
+        found["velocity_tolerance"] = Measures.velocity_tolerance + speed
     if run.work is not None:
         gained = run.work - run.work[0]
         if start is not None:
@@ -82,7 +82,7 @@ def measured(
         found |= {"work_in": float(gained[-1, 0]), "work_dissipated": float(gained[-1, 1])}
         found["energy_drift"] = float(np.abs(error).max())
     found |= {"out_of_range": out_of_range(round_), "without_energy": without_energy(round_.system)}
-    found["giving_energy"] = _giving_energy(round_) if Certificate(**found).gives_energy else ""
+    found["giving_energy"] = _giving_energy(round_) if Measures(**found).gives_energy else ""
     return found | _of_parts(round_, outputs, energy_tolerance, switched=switched)
 
 

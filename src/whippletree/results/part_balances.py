@@ -20,7 +20,7 @@ from whippletree.elements.forces import Actuator, Load
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, ClosureUse, Description, ForceUse
 from whippletree.model.parts import IndependentPart
-from whippletree.results.certificate import ROUNDING
+from whippletree.results.certificate_measures import ROUNDING
 from whippletree.results.replay import Replay
 
 __all__ = ["MOST_PARTS", "PartBalance", "part_balances", "stored_in_time"]

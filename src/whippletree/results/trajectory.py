@@ -339,14 +339,14 @@ class Trajectory:
         >>> swing().certify().ok
         True
         """
-        recorded = (self.certificate.energy_start, self.certificate.energy_scale)
+        recorded = (self.certificate.energy_start, self.certificate["energy_scale"])
         found: dict[str, Any] = measured(
             self.replay,
             None if np.isnan(recorded).any() else recorded,
             switched=bool(self.events),
-            energy_tolerance=self.certificate.energy_tolerance,
+            energy_tolerance=self.certificate["energy_tolerance"],
         )
-        return replace(self.certificate, **found)
+        return Certificate.from_dict(self.certificate.as_dict() | found)
 
     # ------------------------------------------------------------------ other times
 

@@ -17,6 +17,7 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
 from whippletree.results.certificate import Certificate
+from whippletree.results.certificate_measures import Measures
 from whippletree.results.measure import measured
 from whippletree.results.output_files import new_file
 from whippletree.results.replay import Replay
@@ -73,7 +74,7 @@ of `benchmarks/accuracy.py`, of all methods and tolerances, have lost at most 23
 _MOST_ENERGY = 1e-2
 """However large the tolerance, energies err by no more than that, as a share of their scale."""
 
-_OPENING_RATE = Certificate.velocity_tolerance / Certificate.closure_tolerance
+_OPENING_RATE = Measures.velocity_tolerance / Measures.closure_tolerance
 """How fast loops may open, in 1/s, for each unit that they may be open."""
 
 
@@ -331,7 +332,7 @@ def _followed(
 def _doubts(simulation: Simulation, trajectory: Trajectory) -> tuple[str, ...]:
     """Return remarks on flexible bodies that may explain a failure: steps unstable for them, or large deformation."""
     unstable = "" if simulation.adaptive else stiff_body(simulation, trajectory.replay, len(trajectory.t))
-    return (unstable,) if unstable else trajectory.certificate.out_of_range
+    return (unstable,) if unstable else trajectory.certificate["out_of_range"]
 
 
 def _ended(run: SampledRun) -> tuple[Array, Array, Array]:
@@ -430,7 +431,7 @@ def _replay(run: SampledRun, t: Array, rows: Array, efforts: Array, *, present: 
 def _energy_tolerance(simulation: Simulation) -> float:
     """Return the largest error of energies as a share of their scale, from the run's tolerance if it has one."""
     asked = min(_ENERGY_SHARE * simulation.tolerance, _MOST_ENERGY) if simulation.adaptive else 0.0
-    return max(asked, Certificate.energy_tolerance)
+    return max(asked, Measures.energy_tolerance)
 
 
 def _closing(simulation: Simulation) -> dict[str, Any]:
