@@ -5,24 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import whippletree as wt
-
-POINTS = np.array([[0, 0, 0], [1, 0, 0], [1, -1, 0], [1, -1, 1], [0, -1, 1], [0, 0, 1]], dtype=float)
+from whippletree.analysis.models import bricard
 
 
 def five_links(closed: bool) -> wt.System:
     """The pendulum of example 8.6, or Bricard's mechanism of example 8.7: half a kilogram at the ends of each link."""
-    m = wt.Mechanism("Bricard" if closed else "five links", gravity=(0, -9.81, 0))
-    before, origin = m.ground, POINTS[0]
-    for k in range(5):
-        along = POINTS[k + 1] - POINTS[k]
-        link = m.body(f"rod {k + 1}", wt.point_masses([(0.5, (0, 0, 0)), (0.5, tuple(along))]))
-        m.revolute(f"R{k + 1}", before, link, at=tuple(POINTS[k] - origin), axis="yzxyz"[k])
-        before, origin = link, POINTS[k]
-    if closed:
-        m.revolute("R6", before, m.ground, at=tuple(POINTS[5] - origin), at_child=tuple(POINTS[5]), axis="x")
-    else:
-        m.frame("tip", on=before, at=tuple(POINTS[5] - origin))
-    return m.build()
+    return bricard(closed, lumped=True).build()
 
 
 def all_joints() -> wt.System:

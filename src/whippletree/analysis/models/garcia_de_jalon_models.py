@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.analysis.models.common import PaperModel, Point, segment
-from whippletree.elements.bodies import box
+from whippletree.elements.bodies import box, point_masses
 from whippletree.model import Mechanism
 from whippletree.model.element_registry import BodyLike
 
@@ -18,8 +18,10 @@ POINTS: tuple[Point, ...] = ((0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -
 AXES = ("y", "z", "x", "y", "z", "x")
 
 
-def bricard(closed: bool = True) -> PaperModel:
+def bricard(closed: bool = True, lumped: bool = False) -> PaperModel:
     """Return Bricard's mechanism: five rods of 1 m and 1 kg, 0.1 m square, in a ring of six hinges.
+
+    `lumped` rods have half a kilogram at either end, as in examples 8.6 and 8.7.
 
     >>> bricard().build().mobility.mobility
     1
@@ -30,21 +32,24 @@ def bricard(closed: bool = True) -> PaperModel:
     for k in range(5):
         here, there = np.array(POINTS[k], dtype=float), np.array(POINTS[k + 1], dtype=float)
         along = there - here
-        link = m.body(f"rod {k + 1}", box(np.where(along == 0, 0.1, 1.0), mass=1.0, at=along / 2))
+        square = box(np.where(along == 0, 0.1, 1.0), mass=1.0, at=along / 2)
+        link = m.body(f"rod {k + 1}", point_masses([(0.5, (0, 0, 0)), (0.5, tuple(along))]) if lumped else square)
         m.revolute(f"R{k + 1}", before, link, at=tuple(here - origin), axis=AXES[k])
         before, origin = link, here
     if closed:
         m.revolute("R6", before, m.ground, at=tuple(POINTS[5] - origin), at_child=POINTS[5], axis=AXES[5])
+    elif lumped:
+        m.frame("tip", on=before, at=tuple(POINTS[5] - origin))
     return PaperModel(m)
 
 
-def five_bar_pendulum() -> PaperModel:
-    """Return Bricard's mechanism without its last hinge: five freedoms.
+def five_bar_pendulum(lumped: bool = False) -> PaperModel:
+    """Return Bricard's mechanism without its last hinge: five freedoms; `lumped` as there, with a point at the tip.
 
     >>> five_bar_pendulum().build().nv
     5
     """
-    return bricard(closed=False)
+    return bricard(closed=False, lumped=lumped)
 
 
 def two_arms() -> PaperModel:

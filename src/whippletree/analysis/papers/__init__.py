@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from whippletree.analysis.papers.garcia_de_jalon import jalon_counts, jalon_counts_a, jalon_times
-from whippletree.analysis.papers.jain import jain_reactions
+from whippletree.analysis.papers.jain import jain_reactions, jain_tree_forces
 from whippletree.analysis.papers.jalon_natural import jalon_realtime, jalon_shares, jalon_sizes
 from whippletree.analysis.papers.kang_yoon import kang_yoon_quarter_car, kang_yoon_savings
 from whippletree.analysis.papers.nikravesh import (
@@ -66,6 +66,7 @@ REPORTS: tuple[Callable[[bool], Iterator[PaperTable]], ...] = (
     jalon_sizes,
     jalon_shares,
     jalon_realtime,
+    jain_tree_forces,
     jain_reactions,
     not_yet,
 )

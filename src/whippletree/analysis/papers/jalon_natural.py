@@ -33,7 +33,7 @@ __all__ = ["element_shares", "iteration_shares", "jalon_realtime", "jalon_shares
 
 def jalon_sizes(times: bool = True) -> Iterator[PaperTable]:
     """Numbers of coordinates and equations that the chapter states."""
-    arms, pendulum, ring = two_arms().build(), five_bar_pendulum().build(), bricard().build()
+    arms, pendulum, ring = two_arms().build(), five_bar_pendulum(lumped=True).build(), bricard().build()
     human, plane = human_body().build(), plane_size(arms)
     rows = [
         ("example 8.1, natural coordinates, equations", "18, 9", "{}, {}".format(*plane.natural), "in the plane"),
@@ -49,7 +49,7 @@ def jalon_sizes(times: bool = True) -> Iterator[PaperTable]:
             "example 8.6, points and vectors",
             "5, 5",
             f"{len(pendulum.natural.points)}, {len(pendulum.natural.vectors)}",
-            "the rods of table 8.5 have no point at the tip, and a vector instead; with one, 5 and 5 (in the tests)",
+            "masses at the ends of the rods, and a point at the tip",
         ),
         (
             "human body, points and vectors",

@@ -2,11 +2,11 @@
 
 The closures give the dependent accelerations from the independent ones,
 
-    C_d a_d = -C_i a_i - gamma,          a = E a_i + g                                   (16-18, 21)
+    C_d a_d = -C_i a_i - gamma,          a = E a_i + g                                   (18, 22-25)
 
 and with E the multipliers leave the equations of motion:
 
-    E^T M E a_i = E^T (tau - b - M g)                                                    (19, 25)
+    E^T M E a_i = E^T (tau - b - M g)                                                    (19-21)
 
 b + M g is one inverse dynamics at the accelerations g. Which coordinates are independent, and in which order C_d is
 eliminated, is decided by numbers and given to the trace as `Choice`.

@@ -2,10 +2,10 @@
 
 Solves M a + C = tau + G^T lambda, G a + gamma = 0, with the articulated inertias of the tree used twice:
 
-    a_f        free accelerations, from the sweeps of `articulated`                          (43)
-    e          phi'' of the closures under a_f                                               (44)
-    A lambda = -e,  A = G M^-1 G^T                                                           (45)
-    a = a_f + M^-1 G^T lambda                                                                (46)
+    a_f        free accelerations, from the sweeps of `articulated`                          (46a)
+    e          phi'' of the closures under a_f                                  (bracket of 46b)
+    A lambda = -e,  A = G M^-1 G^T                                                           (46b)
+    a = a_f + M^-1 G^T lambda                                                           (45, 46c)
 
 The Schur complement A is never formed from M. A closure's unit forces F are carried inward through the articulated
 inertias (Kang and Yoon 37-43), and each hinge on the way adds its share:
