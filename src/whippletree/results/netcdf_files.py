@@ -83,7 +83,7 @@ def encoded(data: xr.Dataset) -> bytes:
 def _stored(variable: Any) -> tuple[tuple[str, ...], Any, dict[str, Any]]:
     """Return the dimensions of a variable, its numbers or bytes as they stand in the file, and its attributes."""
     values, dims, notes = np.asarray(variable.values), tuple(map(str, variable.dims)), dict(variable.attrs)
-    if values.dtype.kind in "fiu":
+    if values.dtype.kind in "bfiu":
         return dims, np.ascontiguousarray(values, dtype=">f8").reshape(values.shape), notes
     texts = [str(one).encode() for one in values.ravel()]
     width = max([1, *map(len, texts)])
@@ -127,8 +127,8 @@ def decoded(image: bytes) -> xr.Dataset:
     contents = _Contents(image)
     if contents.digest != _digest(image, contents.digest_at):
         raise ResultError("it is damaged or was changed: its bytes do not have its digest")
-    along = set(str(contents.notes.pop(_COORDINATES, "")).split())
-    coords = {n: v for n, v in contents.variables.items() if n in along or n in contents.sizes}
+    along = f" {contents.notes.pop(_COORDINATES, '')} "  # names may have spaces
+    coords = {n: v for n, v in contents.variables.items() if f" {n} " in along or n in contents.sizes}
     variables = {n: v for n, v in contents.variables.items() if n not in coords}
     return xr.Dataset(variables, coords, contents.notes)
 

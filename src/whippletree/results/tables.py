@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
 from whippletree.errors import ResultError, StateError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from whippletree.results.trajectory import Trajectory
 
-__all__ = ["read", "save", "table", "write_csv", "write_parquet"]
+__all__ = ["read", "save", "save_dataset", "table", "write_csv", "write_parquet"]
 
 _NETCDF = (".nc", ".cdf", ".netcdf", "")
 """How files of runs end."""
@@ -72,13 +73,20 @@ def write_parquet(run: Trajectory, path: object, what: object) -> None:
 
 def save(run: Trajectory, path: object) -> None:
     """Write a run as NetCDF; refuse names that say that they are something else."""
+    _write_netcdf(path, lambda: complete(run), "a run is saved as NetCDF", "; to_csv() and to_parquet() write tables")
+
+
+def save_dataset(data: xr.Dataset, path: object) -> None:
+    """Write labelled arrays of numbers and text as NetCDF; refuse names that say that they are something else."""
+    _write_netcdf(path, lambda: data, "labelled arrays are saved as NetCDF")
+
+
+def _write_netcdf(path: object, make: Callable[[], xr.Dataset], what: str, otherwise: str = "") -> None:
     place = new_file(path)
     if place.suffix.lower() not in _NETCDF:
-        raise StateError(
-            f'a run is saved as NetCDF, and "{place.name}" ends as another format does: name it '
-            f'"{place.with_suffix(".nc").name}"; to_csv() and to_parquet() write tables'
-        )
-    image = encoded(complete(run))
+        better = place.with_suffix(".nc").name
+        raise StateError(f'{what}, and "{place.name}" ends as another format does: name it "{better}"{otherwise}')
+    image = encoded(make())
     write_whole(path, lambda file: _all_of(file, image))
 
 

@@ -151,10 +151,13 @@ class Simulation:
         self._driver = Driver(self)
 
     def _start_configuration(self, q: object) -> Array:
-        """Return the configuration to start from: by default where the system was assembled, or drives have it now."""
+        """Return the configuration to start from.
+
+        By default that is where the system was assembled, or where drives and lengths that are parameters have it now.
+        """
         if q is not None:
             return system_interface.start_configuration(self.system, q, self.run_state.t, self.parameters)
-        if not self._drives_moved:
+        if not self._drives_moved and system_interface.still_closed(self.system, self.run_state.t, self.parameters):
             return self.system.q0
         return self.system.assemble(self.system.q0, t=self.run_state.t, parameters=self.parameters)
 

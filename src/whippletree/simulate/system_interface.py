@@ -58,6 +58,7 @@ __all__ = [
     "set_chosen_formulation",
     "start_configuration",
     "start_velocities",
+    "still_closed",
     "velocity_label",
     "with_plan",
 ]
@@ -164,6 +165,18 @@ def check_closures(system: System, q: Array, v: Array, t: float, parameters: Arr
     if system.kernels.closed:
         found = system.kernels.loops
         found.consistency.check(q, v, found.conditions(t, parameters), otherwise)
+
+
+def still_closed(system: System, t: float, parameters: Array | None) -> bool:
+    """Tell whether parameters leave the loops closed where the system was assembled."""
+    if parameters is None or not system.kernels.closed:
+        return True
+    found = system.kernels.loops
+    try:
+        found.consistency.check(system.q0, np.zeros(system.nv), found.conditions(t, parameters))
+    except StateError:
+        return False
+    return True
 
 
 def loop_plan(system: System) -> LoopPlan:

@@ -39,12 +39,15 @@ from whippletree.system import System
 if TYPE_CHECKING:
     from whippletree.equilibria import Equilibrium
 
-__all__ = ["resume", "simulate"]
+__all__ = ["check_simulation", "output_times", "resume", "simulate"]
 
 _OUTPUTS = 500
 """Number of outputs unless the user gives one."""
 
 _MOST = 50_000_000
+
+_OF_SIMULATE = ("every", "times", "verify", "start", "coordinates")
+"""Options of a run that are not those of its simulation."""
 
 _CLOSING_SHARE = 100.0
 """Closing the loops may move the end of a step by so many times the tolerance of its error."""
@@ -141,9 +144,7 @@ def simulate(
     >>> run.t.tolist(), run.certificate.ok
     ([0.0, 0.5, 1.0], True)
     """
-    if not isinstance(coordinates, str) or coordinates not in COORDINATES:
-        known = " or ".join(f'"{name}"' for name in COORDINATES)
-        raise StateError(f"coordinates= must be {known}, not {shown(coordinates)}")
+    _check_coordinates(coordinates)
     if coordinates == "absolute":
         kept = {"every": every, "times": times, "progress": progress, "verify": verify}
         more: dict[str, object] = {"controller": controller, "checkpoint": checkpoint}
@@ -155,7 +156,7 @@ def simulate(
     _check_options(options)
     if start is not None:
         options |= _start_state(system, start, options, t0)
-    until = _outputs(duration, every, times, finite(t0, "t0"))
+    until = output_times(duration, every, times, finite(t0, "t0"))
     run = _sampled(Simulation(system, t=t0, **options), until, controller, period)
     writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
     again = _further_runs(run, until, controller, period, options | {"t": t0}) if truth(verify, "verify=") else None
@@ -505,7 +506,7 @@ def _parts(system: System, rows: Array) -> tuple[Array, Array, Array, Array]:
     return rows[:, :nq], rows[:, nq : nq + nv], rows[:, nq + nv : -2], rows[:, -2:]
 
 
-def _outputs(duration: object, every: object, times: object, t0: float) -> Array:
+def output_times(duration: object, every: object, times: object, t0: float) -> Array:
     """Return the times of the outputs."""
     length = duration_of(duration)
     if times is not None:
@@ -529,6 +530,21 @@ def _outputs(duration: object, every: object, times: object, t0: float) -> Array
             f"{np.spacing(abs(t0)):.2g} s apart: begin at a smaller t0, or take every= larger"
         )
     return np.asarray(outputs, dtype=np.float64)
+
+
+def check_simulation(system: System, options: Mapping[str, Any]) -> None:
+    """Refuse options of `simulate` that no run of a system can have, whatever its start."""
+    shared = {name: value for name, value in options.items() if name not in _OF_SIMULATE}
+    _check_coordinates(options.get("coordinates", "joint"))
+    truth(options.get("verify", False), "verify=")
+    if shared.get("formulation") != "natural":
+        Simulation(system, checked=False, **shared)
+
+
+def _check_coordinates(coordinates: object) -> None:
+    if not isinstance(coordinates, str) or coordinates not in COORDINATES:
+        known = " or ".join(f'"{name}"' for name in COORDINATES)
+        raise StateError(f"coordinates= must be {known}, not {shown(coordinates)}")
 
 
 def _check_options(options: Mapping[str, object]) -> None:

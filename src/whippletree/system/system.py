@@ -350,6 +350,7 @@ class System:
 
     if TYPE_CHECKING:
         simulate = whippletree.studies.simulate
+        simulate_many = whippletree.studies.simulate_many
         realtime = whippletree.realtime.realtime
         equilibrium = find_equilibrium
         equilibrium_path = whippletree.equilibria.equilibrium_paths.equilibrium_path
@@ -365,6 +366,7 @@ class System:
         view = whippletree.viewer.view
     else:
         simulate = Verb("whippletree.studies", "simulate")
+        simulate_many = Verb("whippletree.studies", "simulate_many")
         realtime = Verb("whippletree.realtime", "realtime")
         equilibrium = Verb("whippletree.equilibria.equilibrium", "equilibrium")
         equilibrium_path = Verb("whippletree.equilibria.equilibrium_paths", "equilibrium_path")
