@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo loops api viewer browser test test-deep lint bench bars papers papers-page clean
+.PHONY: demo loops api viewer browser test test-rest test-deep lint bench bars papers papers-page clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -34,8 +34,11 @@ viewer:  ## the script of the viewer's page, after it was edited (needs Node)
 browser: $(STAMP)-browser  ## a Chromium for the tests of the viewer's page, if there is none; no root needed
 	cd tests && ../$(BIN)/python -m support.install_browser
 
-test: $(STAMP)-test  ## the tests, eight to fifteen minutes on two cores
-	$(BIN)/python -m pytest -n 2 -m "not deep"
+test: $(STAMP)-test  ## the tests, each thing once: five minutes on two cores
+	$(BIN)/python -m pytest -n 2 -m core
+
+test-rest: $(STAMP)-test  ## the same things in further cases, five minutes more
+	$(BIN)/python -m pytest -n 2 -m "not core and not deep"
 
 test-deep: $(STAMP)-test  ## everything, the long comparisons included
 	$(BIN)/python -m pytest -n 2

@@ -13,10 +13,18 @@ from support.sampling import examples, set_depth
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let random tests have fewer examples where deep tests are left out, and as much time as a busy machine takes."""
-    set_depth(deep_run="not deep" not in config.option.markexpr)
+    set_depth(deep_run=not any(word in config.option.markexpr for word in ("core", "not deep")))
     unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     settings.register_profile("whippletree", max_examples=examples(100), **unhurried)
     settings.load_profile("whippletree")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the core be all tests that no mark says otherwise of."""
+    for item in items:
+        if not any(item.get_closest_marker(name) for name in ("rest", "deep")):
+            item.add_marker(pytest.mark.core)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,6 +9,8 @@ import whippletree as wt
 from support.sampling import shared
 from whippletree.formulations.methods import registry
 
+pytestmark = pytest.mark.rest
+
 FORMULATIONS = ("auto", *(one.text for one in registry.loop_formulations()))
 RATIOS = ((1e-5, 1e4), (1e-9, 1e9), (1e-7, 1.0), (1.0, 10.0), (1e6, 1e-3))
 

@@ -17,6 +17,8 @@ from support.loop_models import built
 from support.random_loops import FAMILIES
 from support.sampling import sampled
 
+pytestmark = pytest.mark.rest
+
 EVERY, COMPILED = 125, 13
 ALL = (*HARD, *FAMILIES)
 MEMBERS = [(family, i) for family in ALL for i in range(EVERY)]

@@ -11,6 +11,8 @@ import pytest
 from support.random_mechanisms import RIGHT, STRUCTURES, trial, verdicts
 from support.sampling import deep
 
+pytestmark = pytest.mark.rest
+
 ALWAYS, ALL = 40, 2000
 
 

@@ -9,6 +9,8 @@ import whippletree as wt
 from support.sampling import sampled
 from support.spring_held import HELD, QUICK_HELD, held
 
+pytestmark = pytest.mark.rest
+
 Array = np.ndarray
 
 BALANCED = 1e-10

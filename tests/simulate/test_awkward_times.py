@@ -15,6 +15,8 @@ import whippletree as wt
 from support.sampling import deep
 from support.systems import four_bar
 
+pytestmark = pytest.mark.rest
+
 PATIENCE = 60  # seconds, for runs that take less than one
 OFFSETS = (0.0, 0.0, 1e-16, -1e-16, 4e-16, -4e-16, 1e-14, -1e-14, 1e-12, -1e-11, 1e-9, -1e-7)
 METHODS = (

@@ -15,6 +15,8 @@ from support.built_twice import by_closures, flight_velocities, seen, small_case
 from support.loop_models import Looped, built
 from support.sampling import sampled
 
+pytestmark = pytest.mark.rest
+
 Array = np.ndarray
 
 RUNS, DURATION, TOLERANCE, WITHIN = 200, 2.0, 1e-8, 1000.0

@@ -12,6 +12,8 @@ from support.sampling import deep
 from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import Simulation
 
+pytestmark = pytest.mark.rest
+
 
 def resident() -> int:
     """Return the memory of this process in bytes."""

@@ -11,6 +11,8 @@ import whippletree as wt
 from support.rounded_models import SPATIAL, TWINS, biped, biped_guess, rounded, tilted, twin
 from whippletree.system.tolerances import OPEN_OVER_ACCURACY
 
+pytestmark = pytest.mark.rest
+
 
 def beside_the_twin(
     m: wt.Mechanism, exact: wt.Mechanism, options: dict[str, Any], duration: float, size: float

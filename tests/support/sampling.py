@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["deep", "examples", "sampled", "set_depth", "shared"]
+__all__ = ["deep", "examples", "rest", "sampled", "set_depth", "shared"]
 
 _DEEP_RUN = [True]
 
@@ -29,7 +29,17 @@ def shared(names: tuple[str, ...], k: int) -> tuple[str, ...]:
 
 def deep(cases: Iterable[Any]) -> list[Any]:
     """Cases that `make test-deep` runs only."""
-    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.deep) for case in cases]
+    return marked(cases, pytest.mark.deep)
+
+
+def rest(cases: Iterable[Any]) -> list[Any]:
+    """Further cases of what the others show, which `make test` leaves to `make test-rest`."""
+    return marked(cases, pytest.mark.rest)
+
+
+def marked(cases: Iterable[Any], mark: pytest.MarkDecorator) -> list[Any]:
+    """Cases with a mark."""
+    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark) for case in cases]
 
 
 def sampled(cases: Iterable[Any], always: Callable[[Any], bool]) -> list[Any]:

@@ -14,6 +14,8 @@ from support.loop_models import Law, Looped, built
 from support.random_loops import MEMBERS, QUICK, case
 from support.sampling import sampled
 
+pytestmark = pytest.mark.rest
+
 Item = TypeVar("Item")
 
 
