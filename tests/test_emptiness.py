@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,28 +40,31 @@ def asks_for_one(node: ast.AST) -> bool:
             return False
 
 
-def lines_with_comments(text: str) -> set[int]:
-    """Return the lines that a comment stands on, or right above if it stands alone."""
+REASON = re.compile(r"# not empty: \S+ \S+")
+
+
+def lines_with_reasons(text: str) -> set[int]:
+    """Return the lines on which a comment says why something is not empty, or right above if it stands alone."""
     found = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
+        if token.type == tokenize.COMMENT and REASON.match(token.string):
             alone = not token.line[: token.start[1]].strip()
             found.add(token.start[0] + alone)
     return found
 
 
 def unexplained(text: str) -> Iterator[int]:
-    """Yield the lines that ask for one of several without an answer for none, and without a comment."""
-    commented = lines_with_comments(text)
+    """Yield the lines that ask for one of several without an answer for none, and give no reason."""
+    explained = lines_with_reasons(text)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and asks_for_one(node):
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-            if commented.isdisjoint(lines):
+            if explained.isdisjoint(lines):
                 yield node.lineno
 
 
 def test_what_may_be_empty_has_an_answer_or_a_comment_says_why_it_is_not() -> None:
-    """Give `default=`, an error in words, or a comment on the line, such as "not empty: the ground is one"."""
+    """Give `default=`, an error in words, or a comment on the line or above it: "# not empty: the ground is one"."""
     files = {path: path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
     found = [f"{path.relative_to(SOURCE)}:{line}" for path, text in files.items() for line in unexplained(text)]
     assert found == []
@@ -69,7 +73,15 @@ def test_what_may_be_empty_has_an_answer_or_a_comment_says_why_it_is_not() -> No
 def test_what_is_refused() -> None:
     refused = ["next(x)", "next(y for y in x if y)", "min(x)", "max(x, key=len)", "max([*x])", "min(map(f, x))"]
     refused += ["max(y for y in (1, 2) if y)", "min(range(n))", "max(\n    x,\n    key=len,\n)"]
+    refused += [
+        "min(x)  # two",
+        "# the least\nmin(x)",
+        "min(x)  # noqa: X1",
+        "min(x)  # not empty",
+        "min(x)  # not empty: ",
+    ]
     allowed = ["next(x, None)", "min(x, default=0)", "max(1, x)", "max([0, *x])", "min(f(y) for y in (1, 2))"]
-    allowed += ["min(range(3))", "max(map(abs, (a, b)))", "min(x)  # two", "# two\nmin(x)", "x.max()", "max(*x, 0)"]
+    allowed += ["min(range(3))", "max(map(abs, (a, b)))", "min(x)  # not empty: there are two", "x.max()", "max(*x, 0)"]
+    allowed += ["# not empty: there are two\nmin(x)", "max(\n    x,  # not empty: there are two\n    key=len,\n)"]
     assert [one for one in refused if not list(unexplained(one))] == []
     assert [one for one in allowed if list(unexplained(one))] == []

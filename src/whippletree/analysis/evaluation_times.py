@@ -111,4 +111,4 @@ def seconds(evaluations: Mapping[str, Evaluation | Batch], rounds: int = 15, bur
         turn = r % len(order)
         for name in order[turn:] + order[:turn]:
             taken[name].append(evaluations[name].run(counts[name]) / counts[name])
-    return {name: min(times) for name, times in taken.items()}  # one in each round
+    return {name: min(times) for name, times in taken.items()}  # not empty: there is one in each round

@@ -28,6 +28,6 @@ def info() -> None:
         "NumPy": np.__version__,
         "cache": cache_in_words(),
     }
-    width = max(map(len, rows))  # the rows above
+    width = max(map(len, rows))  # not empty: it has the rows above
     for name, value in rows.items():
         print(f"{name:<{width}}  {value}")

@@ -199,4 +199,4 @@ def _restored(outline: list[Any], kind: Any, numbers: Iterator[Scalar]) -> Any:
         return kind.of(rest[0], tuple(islice(numbers, rest[1])))
     if what == "numbers":
         return tuple(islice(numbers, rest[0]))
-    return rest[0] if what == "plain" else next(numbers)  # as many as the outline has
+    return rest[0] if what == "plain" else next(numbers)  # not empty: as many as the outline has

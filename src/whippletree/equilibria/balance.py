@@ -29,6 +29,7 @@ from whippletree.equilibria.load_case import LoadCase
 from whippletree.foundation.arrays import Mask
 from whippletree.foundation.once import made_once, making
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.scales import largest, vanishing
 from whippletree.system import System
 from whippletree.system.equations import Equations
 from whippletree.system.loop_plan import Conditions
@@ -62,7 +63,7 @@ class Imbalance:
     @property
     def size(self) -> float:
         """The largest effort that is lacking, scaled."""
-        return float(np.abs(np.concatenate([self.efforts, self.rates])).max(initial=0.0))
+        return largest(self.efforts, self.rates)
 
 
 @dataclass(frozen=True)
@@ -264,11 +265,10 @@ class Balance:
         if s.description.forces:
             acting = self._evaluate("element_forces", z, load, q=q, v=v)
         length = s.characteristic_length
-        turning = float(np.abs(v[self._turning]).max(initial=0.0))
-        along = float(np.abs(v[~self._turning]).max(initial=0.0))
+        turning, along = largest(v[self._turning]), largest(v[~self._turning])
         inertial = float(mass) * turning * (turning * length + along)
-        forces = max(float(mass * g), inertial, float(np.abs(acting).max(initial=0.0)))
-        return max(forces * length, float(np.abs(load.tau * self.lengths).max(initial=0.0)), SMALLEST_EFFORT)
+        forces = largest(float(mass * g), inertial, acting)
+        return largest(forces * length, load.tau * self.lengths, least=SMALLEST_EFFORT)
 
     @made_once
     def _mass_and_gravity(self) -> ca.Function:
@@ -318,5 +318,5 @@ def null_space(rows: Array, share: float = RANK) -> Array:
     if not len(rows):
         return np.eye(n)
     _, s, vt = np.linalg.svd(rows)
-    rank = int((s > share * max(s.max(initial=0.0), 1e-300)).sum())
+    rank = int((~vanishing(s, s, share=share)).sum())
     return np.asarray(vt[rank:].T)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whippletree.equilibria.balance import Balance, BalanceSlopes, Imbalance
+from whippletree.equilibria.balance import Balance, BalanceSlopes, Imbalance, null_space
 from whippletree.equilibria.equilibrium_tolerances import (
     BALANCED,
     DIFFERENCE,
@@ -35,6 +35,7 @@ from whippletree.equilibria.equilibrium_tolerances import (
 from whippletree.equilibria.load_case import LoadCase, LoadQuantity
 from whippletree.errors import WhippletreeError
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.scales import largest, scale_of, vanishing
 
 __all__ = ["Reached", "descend", "jacobian", "neutral_motions", "newton"]
 
@@ -58,8 +59,8 @@ def descend(balance: Balance, q: Array, z: Array, load: LoadCase) -> Reached:
     length = FIRST_STEP
     for _ in range(RELAXATION_STEPS):
         here, slopes = _relaxed_states(balance, here, load)
-        scale = max(scale, _least_scale(slopes))
-        if here.size <= BALANCED * scale or length < SHORTEST_STEP:
+        scale = scale_of(scale, _least_scale(slopes))
+        if vanishing(here.size, scale, share=BALANCED) or length < SHORTEST_STEP:
             break
         x, predicted = _step(here.efforts, _stiffness(slopes), length, scale)
         there = _attempt(balance, here, x, load)
@@ -87,7 +88,7 @@ def _put_back(balance: Balance, start: Array, here: Imbalance, load: LoadCase) -
     before = taken = None
     for _ in range(NEWTON_STEPS):
         scale = _scale(balance, here, load)
-        if here.size > NEARLY_BALANCED * scale:
+        if not vanishing(here.size, scale, share=NEARLY_BALANCED):
             break
         neutral = neutral_motions(_stiffness(balance.slopes(here, load)), scale)
         along = here.motions @ neutral
@@ -120,7 +121,7 @@ def _nearer(
 def _hastened(way: Array, before: Array, taken: Array) -> Array:
     """Return a step of an iteration that goes on by `way`, after one `taken` for the way `before` (Anderson 1965)."""
     change = way - before
-    share = float(way @ change) / max(float(change @ change), 1e-300)
+    share = float(way @ change) / scale_of(change @ change)
     return way - share * (taken + change)
 
 
@@ -131,7 +132,7 @@ def neutral_motions(K: Array, scale: float) -> Array:
     [[0.0], [1.0]]
     """
     values, vectors = np.linalg.eigh(_symmetric(K))
-    return vectors[:, np.abs(values) <= INDIFFERENT * max(float(np.abs(values).max(initial=0.0)), scale)]
+    return vectors[:, vanishing(values, values, scale, share=INDIFFERENT)]
 
 
 def _symmetric(K: Array) -> Array:
@@ -158,21 +159,21 @@ def _polished(balance: Balance, here: Imbalance, load: LoadCase) -> Imbalance:
 def _ended(balance: Balance, here: Imbalance, load: LoadCase) -> Reached:
     """Return where a search has ended, with a last look at the efforts there."""
     scale = _scale(balance, here, load)
-    return Reached(here, load, scale, here.size <= NEARLY_BALANCED * scale)
+    return Reached(here, load, scale, bool(vanishing(here.size, scale, share=NEARLY_BALANCED)))
 
 
 def _scale(balance: Balance, here: Imbalance, load: LoadCase) -> float:
     """Return the size of the efforts whose difference is the imbalance."""
-    return max(balance.effort_scale(here.q, here.z, load), _least_scale(balance.slopes(here, load)))
+    return scale_of(balance.effort_scale(here.q, here.z, load), _least_scale(balance.slopes(here, load)))
 
 
 def _least_scale(slopes: BalanceSlopes) -> float:
-    return UNIT_ROUNDING * float(np.abs(slopes.K).max(initial=0.0))
+    return UNIT_ROUNDING * largest(slopes.K)
 
 
 def _rounding(here: Imbalance, there: Imbalance, scale: float) -> bool:
     """Return True if the imbalance at both ends of a step is hardly more than rounding."""
-    return max(here.size, there.size) <= NEARLY_BALANCED * scale
+    return bool(vanishing(largest(here.size, there.size), scale, share=NEARLY_BALANCED))
 
 
 def _relaxed_states(balance: Balance, here: Imbalance, load: LoadCase) -> tuple[Imbalance, BalanceSlopes]:
@@ -217,10 +218,10 @@ def _step(r: Array, K: Array, length: float, scale: float) -> tuple[Array, float
     symmetric = _symmetric(K)
     values, vectors = np.linalg.eigh(symmetric)
     g = vectors.T @ r
-    flat = np.abs(values) <= SINGULAR * max(float(np.abs(values).max(initial=0.0)), scale)
-    still = flat & (np.abs(g) <= BALANCED * scale)
+    flat = vanishing(values, values, scale, share=SINGULAR)
+    still = flat & vanishing(g, scale, share=BALANCED)
     if (values[~flat] > 0).all() and still[flat].all():
-        x = _least(K, -r, still.any())
+        x = _least(K, -r, bool(still.any()))
         if np.linalg.norm(x) <= length:
             return x, -float(r @ x + x @ symmetric @ x / 2)
     x = vectors @ _limited(values, np.where(still, 0.0, g), length)
@@ -268,20 +269,19 @@ def newton(
     here = _complete(balance, balance.at(q, z, load), load, trim)
     scale = balance.effort_scale(q, z, load)
     for _ in range(steps):
-        if here.size <= BALANCED * scale:
+        if vanishing(here.size, scale, share=BALANCED):
             break
         J, sizes = jacobian(balance, here, load, unknowns)
         F = np.concatenate([here.efforts, here.rates])
         dy = np.linalg.lstsq(J, -F, rcond=SINGULAR)[0]
         n = J.shape[1] - len(unknowns) - len(z)
-        longest = float(np.linalg.norm(dy[:n]))
-        dy *= min(1.0, LONGEST_STEP / max(longest, 1e-300))
+        dy *= min(1.0, LONGEST_STEP / scale_of(np.linalg.norm(dy[:n])))
         found = _searched(balance, here, dy, sizes, load, unknowns)
         if found is None:
             break
         better, load = found
         scale = balance.effort_scale(better.q, better.z, load)
-        stuck = better.size > 0.5 * here.size and better.size <= NEARLY_BALANCED * scale
+        stuck = better.size > 0.5 * here.size and vanishing(better.size, scale, share=NEARLY_BALANCED)
         here = better
         if stuck:
             break
@@ -315,10 +315,7 @@ def jacobian(
 
 def _of_unheld(balance: Balance, here: Imbalance) -> Array:
     """Return the motions (n, k) that leave held joints alone, in those of `here`."""
-    rows = here.motions[balance.held]
-    _, s, vt = np.linalg.svd(rows)
-    rank = int((s > SINGULAR * max(s.max(initial=0.0), 1e-300)).sum())
-    return np.asarray(vt[rank:].T)
+    return null_space(here.motions[balance.held], SINGULAR)
 
 
 def _shifted(balance: Balance, here: Imbalance, load: LoadCase) -> Array:

@@ -32,6 +32,7 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.linear.linear_model import LinearModel
 from whippletree.spatial.scalars import shown, truth
+from whippletree.spatial.scales import scale_of
 from whippletree.system import System
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _growing(model: LinearModel) -> float | None:
     if not modes:
         return None
     values = np.array([mode.eigenvalue for mode in modes])
-    rate = float(np.abs(values).max())
+    rate = scale_of(values)
     errors = np.maximum([mode.error for mode in modes], INDIFFERENT * rate)
     k = int(np.argmax(values.real - errors))
     growth = float(values[k].real)

@@ -15,6 +15,7 @@ from whippletree.equilibria.equilibrium_tolerances import (
     ADVANCES,
     ENDLESS,
     MOST_STARTS,
+    NEARLY_BALANCED,
     ROUNDING,
     SAME_PLACE,
     SINGULAR,
@@ -35,6 +36,7 @@ from whippletree.linear.linear_signals import freedom_labels, signal_list
 from whippletree.linear.linearization import linearize
 from whippletree.results.labels import effort_unit
 from whippletree.spatial.scalars import shown, truth
+from whippletree.spatial.scales import vanishing
 from whippletree.system import Reactions, System
 from whippletree.system.evaluator import ParameterValues
 from whippletree.system.input_reader import as_array
@@ -459,7 +461,7 @@ class EquilibriumSearch:
         K = self.balance.slopes(here, reached.load).K
         if len(K):
             _, s, vt = np.linalg.svd((K + K.T) / 2)
-            flat = vt[s <= max(SINGULAR * s.max(initial=0.0), 1e-9 * reached.scale)]
+            flat = vt[vanishing(s, s, share=SINGULAR) | vanishing(s, reached.scale, share=NEARLY_BALANCED)]
             along = np.linalg.norm(flat @ here.efforts) if len(flat) else 0.0
             if along > np.linalg.norm(here.efforts) / 2:
                 joint = self.system.kernels.states.joint_of(int(np.argmax(np.abs(here.lacking))))

@@ -41,6 +41,7 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import shown, truth
+from whippletree.spatial.scales import vanishing
 from whippletree.system import System
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class EquilibriumPath(Sequence[Equilibrium]):
 
     def at(self, value: float) -> tuple[Equilibrium, ...]:
         """Return all equilibria of the path at a value that was asked for."""
-        near = np.abs(self.values - value) <= SAME_VALUE * max(np.abs(self.values).max(initial=0.0), 1e-300)
+        near = vanishing(self.values - value, self.values, share=SAME_VALUE)
         return tuple(self[int(k)] for k in np.flatnonzero(near))
 
     def changes(self) -> tuple[int, ...]:
@@ -298,7 +299,7 @@ class _PathFollower:
         for _ in range(ARC_CORRECTIONS):
             if opening > SAME_PLACE or not np.isfinite(here.size):
                 return None
-            if here.size <= BALANCED * scale:
+            if vanishing(here.size, scale, share=BALANCED):
                 break
             J = self._jacobian(here, load)
             across = np.concatenate([here.motions.T @ t[:nv], t[nv:]])
@@ -310,7 +311,7 @@ class _PathFollower:
             load = self._at(load, load.value(self.what) + dy[-1] * self.range)
             q, opening = balance.moved(here.q, here.motions @ dy[:n], load)
             here = balance.at(q, here.z + dy[n : n + nz], load)
-        if here.size > NEARLY_BALANCED * scale:
+        if not vanishing(here.size, scale, share=NEARLY_BALANCED):
             return None
         ahead = self._point(here, load, t)
         cosine = ahead.tangent @ t / np.linalg.norm(ahead.tangent) / np.linalg.norm(t)

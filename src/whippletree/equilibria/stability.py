@@ -23,6 +23,7 @@ from whippletree.equilibria.equilibrium_tolerances import INDIFFERENT, SYMMETRIC
 from whippletree.kernels.kernel import Array
 from whippletree.linear.eigenvalues import Spectrum, spectrum
 from whippletree.linear.linear_model import LinearModel
+from whippletree.spatial.scales import scale_of, vanishing
 
 __all__ = ["STABLE", "UNDECIDED", "UNSTABLE", "Stability", "held_spectrum", "judged", "stability_of"]
 
@@ -53,16 +54,15 @@ def stability_of(slopes: BalanceSlopes, least: float = 0.0) -> Stability:
 
 def _by_potential(slopes: BalanceSlopes, least: float) -> Stability | None:
     """Judge by the stiffness alone, where forces have a potential and damping takes energy out."""
-    K, size = slopes.K, float(np.abs(slopes.K).max(initial=0.0))
-    if np.abs(K - K.T).max(initial=0.0) > SYMMETRIC * size:
+    K = slopes.K
+    if not vanishing(K - K.T, K, share=SYMMETRIC).all():
         return None
     values, vectors = np.linalg.eigh((K + K.T) / 2)
     damping = (slopes.D + slopes.D.T) / 2
-    most = float(np.abs(slopes.D).max(initial=0.0))
-    if np.linalg.eigvalsh(damping).min(initial=0.0) < -INDIFFERENT * most:
+    if np.linalg.eigvalsh(damping).min(initial=0.0) < -INDIFFERENT * scale_of(slopes.D):
         return None
-    gyroscopic = np.abs(slopes.D - slopes.D.T).max(initial=0.0) > SYMMETRIC * most
-    floor = max(INDIFFERENT * size, least)
+    gyroscopic = not vanishing(slopes.D - slopes.D.T, slopes.D, share=SYMMETRIC).all()
+    floor = max(INDIFFERENT * scale_of(K), least)
     if (values > floor).all():
         return Stability(STABLE, "the potential energy has a minimum", np.zeros((len(K), 0)))
     if (values < -floor).any():
@@ -120,8 +120,7 @@ def held_spectrum(model: LinearModel, held: Mask) -> Spectrum:
 def judged(found: Spectrum, n: int) -> Stability:
     """Judge by eigenvalues of which the error is known; `n` states are displacements."""
     values = found.values.astype(np.complex128)
-    rate = float(np.abs(values).max(initial=0.0))
-    error = np.maximum(found.errors, INDIFFERENT * rate)
+    error = np.maximum(found.errors, INDIFFERENT * scale_of(values))
     growing = values.real > error
     if growing.any():
         k = int(np.argmax(values.real))

@@ -51,7 +51,8 @@ def _refuse_negative(model: NeutralModel) -> None:
         seen = inertia if turns is None else turns @ inertia @ turns.T
         rounding = NEGATIVE_INERTIA * np.abs(inertia).max() + SMALLEST_GYRATION**2 * float(total.mass)
         if seen.size and np.linalg.eigvalsh(seen)[0] < -rounding:
-            worst = min(group, key=lambda name: model.links[name].properties.possible)  # the first that is not
+            # not empty: the group has links; the first that is impossible by itself is named
+            worst = min(group, key=lambda name: model.links[name].properties.possible)
             link = model.links[worst]
             place = model.file if link.line is None else f"{model.file}:{link.line}"
             raise FileError(

@@ -118,7 +118,7 @@ class _ColladaReading:
             own = next((each for each in inputs if each.get("semantic") == "VERTEX"), None)
             if own is None:
                 continue
-            stride = 1 + max(int(each.number("offset", 0.0)) for each in inputs)  # of which there is one at least
+            stride = 1 + max(int(each.number("offset", 0.0)) for each in inputs)  # not empty: there is one at least
             lists = [_rows(p.text, stride)[:, int(own.number("offset", 0.0))] for p in one.all("p")]
             triangles = _faces(one, lists)
             if len(triangles):

@@ -261,7 +261,8 @@ class ContactElements:
     def _surface(self, meeting: _Meeting) -> dict[str, Any]:
         """Return what a contact is like, by the words of its call."""
         sides = [side for side in meeting[:2] if not self._rules.stands(side)]
-        footing = max((self._footing(side.link) for side in sides), key=lambda one: one.hardness)  # one side moves
+        # not empty: one side at least moves
+        footing = max((self._footing(side.link) for side in sides), key=lambda one: one.hardness)
         stiffness, damping = self._own_spring(meeting, footing)
         friction = meeting.named.friction if meeting.named else self._friction(meeting.one, meeting.other)
         if friction:
@@ -315,7 +316,8 @@ class ContactElements:
         g = math.hypot(*self._model.gravity) or USUAL_GRAVITY
         names = {link.name for link in links}
         shapes = [shape.name for shape in self._model.collisions.shapes if shape.link in names]
-        length = max(self._points[name].extent for name in shapes if name in self._points)  # what touches has points
+        # not empty: what touches has points
+        length = max(self._points[name].extent for name in shapes if name in self._points)
         depth = SINKING * length
         k = 2 * mass * g / depth
         c = math.sqrt(k * mass)

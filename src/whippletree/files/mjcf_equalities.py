@@ -143,7 +143,7 @@ def _are_hinge(one: _Connect, other: _Connect) -> bool:
         return False
     points = other.points if other.bodies == one.bodies else other.points[::-1]
     lengths = [float(np.linalg.norm(b - a)) for a, b in zip(one.points, points, strict=True)]
-    return min(lengths) > PARALLEL and abs(lengths[0] - lengths[1]) < PARALLEL  # two points
+    return min(lengths) > PARALLEL and abs(lengths[0] - lengths[1]) < PARALLEL  # not empty: a connection has two points
 
 
 # ---------------------------------------------------------------------- loops that are planar

@@ -61,7 +61,8 @@ class _MjcfModel:
         self._inertias = principal_inertias(whole, self._chains, self._poses, self._seats)
         self._names = {body: body for body in self._chains}
         if "world" in self._names:  # MuJoCo calls the ground so
-            self._names["world"] = next(name for name in _others("world") if name not in self._names)  # without end
+            # not empty: there is always another
+            self._names["world"] = next(name for name in _others("world") if name not in self._names)
             whole.remarks.add("changed", f'body "world" is called {quoted(self._names["world"])}')
         self._names[GROUND] = "world"
         self._asset = root.add("asset")

@@ -20,7 +20,8 @@ def write_couplings(whole: WritableModel, root: XmlTag, equality: XmlTag) -> Non
             ((joint, ratio),) = one.ratios.items()
             _polynomial(whole, equality, one.name, joint, "", (one.offset / ratio,))
         elif len(one.ratios) == 2:
-            joint = min(one.ratios, key=lambda name: one.ratios[name] != 1.0)  # of two, the one with the ratio 1
+            # not empty: there are two joints; the one with the ratio 1 is meant
+            joint = min(one.ratios, key=lambda name: one.ratios[name] != 1.0)
             leader, ratio, offset = one.solved_for(joint)
             _polynomial(whole, equality, one.name, joint, leader, (offset, ratio))
         else:
@@ -73,13 +74,13 @@ def write_laws(whole: WritableModel, root: XmlTag) -> None:
             continue
         if several:
             _tendon(root, law.name, law.ratios)
-        target = {"tendon": law.name} if several else {"joint": min(law.ratios)}  # its only joint
+        target = {"tendon": law.name} if several else {"joint": min(law.ratios)}  # not empty: it has one joint
         _actuator(actuators, law, target)
     for name, motor in whole.motors.items():
         several = len(motor.efforts) > 1
         if several:
             _tendon(root, name, motor.efforts)
-        target = {"tendon": name} if several else {"joint": min(motor.efforts)}  # its only joint
+        target = {"tendon": name} if several else {"joint": min(motor.efforts)}  # not empty: it has one joint
         gear = 1.0 if several else sum(motor.efforts.values())
         limited = motor.lower is not None and motor.upper is not None
         ends = {"ctrlrange": numbers([motor.lower, motor.upper])} if limited else {}  # type: ignore[list-item]

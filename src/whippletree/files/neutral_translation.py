@@ -153,7 +153,8 @@ class NeutralTranslation:
 
     def frame_name(self, name: str) -> str:
         """Return what a frame of the file is called in the mechanism."""
-        return next(legal for legal, frame in self._frames if frame.name == name)  # read before what names it
+        # not empty: read before what names it
+        return next(legal for legal, frame in self._frames if frame.name == name)
 
     def new_place(self, name: str) -> str:
         """Return a name for a frame that no other place has."""

@@ -230,7 +230,7 @@ def chain(
     moves = [_Move(axis, *bound(axis.function, axis.coordinates, fixed)) for axis in axes]
     carriers = _carriers(moves, own)
     links = iter(_links(model, name, sides, sum(move.moving for move in moves), line))
-    here, pending = next(links), sides.on_parent  # the first link is the parent
+    here, pending = next(links), sides.on_parent  # not empty: the first link is the parent
     following: list[FollowingCoordinate] = []
     last: NeutralJoint | None = None
     for k, (axis, function, names) in enumerate(moves):
@@ -248,7 +248,7 @@ def chain(
                 along = with_axis([-x for x in axis.axis])
         if label in model.joints:
             raise axis.element.error(f"there is a second joint or coordinate {quoted(label)}")
-        there = next(links)  # one behind each joint that moves
+        there = next(links)  # not empty: one behind each joint that moves
         last = NeutralJoint(
             label, Revolute() if axis.turns else Prismatic(), here, there, pending @ along, along, axis.element.line
         )

@@ -196,7 +196,7 @@ class _OpensimReading:
             check_arguments(one.law, ["time"], element)
             one.start = float(one.law.value(0.0))
         bounds = objects.numbers(element, "range", count=2) if objects.text(element, "range") else ()
-        if bounds and bounds[0] < bounds[1] and max(map(abs, bounds)) < _UNBOUNDED:  # two numbers
+        if bounds and bounds[0] < bounds[1] and max(map(abs, bounds)) < _UNBOUNDED:  # not empty: there are two numbers
             one.range = JointRange(*bounds)
             self._m.remarks.add(
                 "kept aside", "ranges of joints, which nothing enforces (stops=True does)", element.line

@@ -74,7 +74,8 @@ class SdfScope:
         """Return the pose of this model's frame in the world."""
         if self.outer is None:
             return Placement()
-        name = next(name for name, frame in self.outer.frames.items() if frame.scope is self)  # its outer model has it
+        # not empty: its outer model has it
+        name = next(name for name, frame in self.outer.frames.items() if frame.scope is self)
         frame = self.outer.frames[name]
         key = (id(self.outer), f"{name} itself")
         if key in seen:

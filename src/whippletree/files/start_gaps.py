@@ -113,14 +113,14 @@ def report_gaps(model: NeutralModel) -> None:
         if joint.parent not in poses or joint.child not in poses:
             continue
         gap = _gap(joint, poses[joint.parent] @ joint.on_parent, poses[joint.child] @ joint.on_child, model)
-        if gap is not None and max(gap) > OPEN_LOOP:  # two numbers
+        if gap is not None and max(gap) > OPEN_LOOP:  # not empty: there are two numbers
             model.remarks.add(
                 "changed",
                 f'the loop at "{joint.name}" is open by {gap[0]:.3g} m and {gap[1]:.3g} rad where the file starts: '
                 "assembly moves the joints until it is closed",
                 joint.line,
             )
-        elif gap is not None and max(gap) > ROUNDED:  # two numbers
+        elif gap is not None and max(gap) > ROUNDED:  # not empty: there are two numbers
             model.remarks.add(
                 "guessed",
                 f"a loop is open by less than {OPEN_LOOP:g} m or rad where the file starts: its data are taken as "

@@ -63,7 +63,7 @@ class LinearCoupling:
         >>> LinearCoupling("pair", {"A": 2.0, "B": -1.0}, 0.5).solved_for("A")
         ('B', 0.5, 0.25)
         """
-        leader = next(name for name in self.ratios if name != joint)  # two joints
+        leader = next(name for name in self.ratios if name != joint)  # not empty: there are two joints
         own = self.ratios[joint]
         return leader, -self.ratios[leader] / own, self.offset / own
 
@@ -240,7 +240,8 @@ class WritableModel:
         numbers = {(one.damping, one.friction, one.stiffness, one.rest) for one in freedoms}
         if len(numbers) > 1 or len(acting) > len(freedoms):
             self.lacks(f"springs or friction of joint {quoted(entry.use.name)} that differ between its freedoms")
-        entry.damping, entry.friction, entry.stiffness, entry.rest = next(iter(numbers))  # a joint has freedoms
+        # not empty: a joint has freedoms
+        entry.damping, entry.friction, entry.stiffness, entry.rest = next(iter(numbers))
 
     def _holds_weight(self, use: ForceUse) -> bool:
         """Take up a constant force at the centre of mass against gravity, as a share of the body's weight."""

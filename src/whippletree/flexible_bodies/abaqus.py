@@ -135,7 +135,7 @@ def _read_matrix(path: str | Path, numbers: Indices) -> SparseMatrix:
     places = {label: k for k, label in enumerate(numbers.tolist())}
     unknown = set(table[:, [0, 2]].astype(int).ravel().tolist()) - places.keys()
     if unknown:
-        first = min(unknown)  # not empty, see above
+        first = min(unknown)  # not empty: looked at above
         raise FileError(f"{path}: node {first} is not among the nodes of the input file", file=str(path))
     i, j = (
         np.array([per_node * places[int(node)] + int(freedom) - 1 for node, freedom in table[:, [a, a + 1]]])

@@ -126,7 +126,8 @@ class _MatrixModel:
 
     def _conditions(self, motion: dict[str, Array], links: SparseMatrix) -> Array:
         """Return the six rows that tie the body frame to the structure."""
-        first, last = next(iter(self.sets)), list(self.sets)[-1]  # at least one interface, see read_node_sets
+        # not empty: at least one interface, see read_node_sets
+        first, last = next(iter(self.sets)), list(self.sets)[-1]
         if self.options.reference == "free":
             return np.asarray((links.T @ (self.elements.mass @ self.elements.rigid)).T)
         if self.options.reference == "cantilever":

@@ -171,7 +171,7 @@ class _Writer:
         if isinstance(step, RepeatedSteps):
             self._repeated(step)
             return
-        i, start = next(self.numbered)  # each step has a start
+        i, start = next(self.numbered)  # not empty: each step has a start
         if isinstance(step, Segment):
             self._segment(step.variant, f"s{i}_")
         elif isinstance(step, ItemLoop):

@@ -112,7 +112,8 @@ def _attributes(width: int) -> list[str]:
 def _own_function(write: Callable[..., str], width: int, pool: Pool) -> str:
     """Return a function for a number of lanes, its constants in the pool."""
     fresh = (f"%q{i}" for i in itertools.count())
-    return write(width, lambda lines, value: pool.load(lines, value, width, lambda: next(fresh)))  # endless
+    # not empty: there is always another
+    return write(width, lambda lines, value: pool.load(lines, value, width, lambda: next(fresh)))
 
 
 def _suffix(width: int) -> str:

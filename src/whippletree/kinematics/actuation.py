@@ -24,6 +24,7 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.allowed_motions import MotionSpace, motion_in_words
 from whippletree.kinematics.kinematic_tolerances import NEAR_ACTUATION_SINGULARITY, NO_MOTION
+from whippletree.spatial.scales import scale_of
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
 from whippletree.system.tolerances import CONSISTENT, MOBILITY_SAMPLES, SAMPLE_DISTANCE
@@ -74,7 +75,7 @@ class Actuation:
         """The smallest singular value as a share of the largest: from 0, singular, to 1, all motions alike."""
         if not self.singular_values.size:
             return 1.0
-        return float(self.singular_values[-1] / max(self.singular_values[0], np.finfo(float).tiny))
+        return float(self.singular_values[-1] / scale_of(self.singular_values))
 
     @property
     def uncontrolled(self) -> Array:
@@ -118,8 +119,9 @@ def actuation(
     values, motions = _controlled(space, q, acting)
     around = [_controlled(space, one, acting) for one in _nearby(system, space, q)]
     regular = [found for found in around if len(found[0]) <= len(values)] or [(values, motions)]
-    needed = min(len(s) for s, _ in regular)  # not empty, see above
-    generic = max(int((s > NO_MOTION).sum()) for s, _ in regular)  # not empty, see above
+    # not empty: this configuration stands in where no other is regular
+    needed = min(len(s) for s, _ in regular)
+    generic = max(int((s > NO_MOTION).sum()) for s, _ in regular)  # not empty: the same ones as above
     names = tuple(states.freedom_name(int(i)) for i in np.flatnonzero(acting))
     found = Actuation(names, values, motions, generic, needed, "")
     words = _in_words(system, q, found, parameters)
@@ -161,7 +163,7 @@ def _nearby(system: System, space: MotionSpace, q: Array) -> list[Array]:
     none = np.zeros(space.nv, dtype=bool)
     for _ in range(MOBILITY_SAMPLES if N.shape[1] else 0):
         step = N @ rng.normal(size=N.shape[1])
-        step *= SAMPLE_DISTANCE / max(float(np.abs(step / space.scale).max(initial=0.0)), 1e-300)
+        step *= SAMPLE_DISTANCE / scale_of(step / space.scale)
         there = system.integrate(q, step)
         if system.kernels.closed:
             there, residual = system.kernels.loops.assembler.close(there, none, space.conditions)

@@ -94,7 +94,7 @@ def motion_in_words(system: System, q: Array, v: Array, parameters: ParameterVal
     most = max((move.size for move in moves), default=0.0)
     if not most:
         return "nothing moves"
-    largest = next(move for move in moves if move.size >= (1 - LEAST_MOTION) * most)  # the largest is one
+    largest = next(move for move in moves if move.size >= (1 - LEAST_MOTION) * most)  # not empty: the largest is one
     others = [move.body for move in moves if move is not largest and move.size > LEAST_MOTION * most]
     with_it = f"; with it move {_listed(others)}" if others else ""
     return f'body "{largest.body}" {_twist_in_words(largest, length)}{with_it}'

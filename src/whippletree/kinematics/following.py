@@ -25,6 +25,7 @@ from whippletree.kinematics.kinematic_tolerances import (
     LONGEST_STRIDE,
     SHORT_CORRECTION,
 )
+from whippletree.spatial.scales import scale_of, vanishing
 from whippletree.system import System
 from whippletree.system.evaluator import ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
@@ -135,8 +136,8 @@ class MotionPath(ABC):
         """Return the displacement (nv) that a change of the inputs will bring; none from a dead position."""
         if at.stride is not None:
             before = at.stride.inputs
-            along = float(before @ change) / max(float(before @ before), 1e-300)
-            if np.abs(along * before - change).max(initial=0.0) <= 1e-9 * np.abs(change).max(initial=0.0):
+            along = float(before @ change) / scale_of(before @ before)
+            if vanishing(along * before - change, change, share=1e-9).all():
                 return along * at.stride.moved
         return np.nan_to_num(self.along(at.q, change))
 

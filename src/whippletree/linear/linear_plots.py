@@ -64,7 +64,7 @@ def _modes(model: LinearModel, place: Path | None) -> Figure:
         one.grid(True, axis="x", alpha=0.3)
     axes[0].set_yticks(range(len(rows)), [model.freedom_names[i] for i in rows], fontsize="small")
     axes[0].invert_yaxis()
-    fullest = max(axes, key=lambda one: len(one.get_legend_handles_labels()[1]))  # one for each mode
+    fullest = max(axes, key=lambda one: len(one.get_legend_handles_labels()[1]))  # not empty: one for each mode
     figure.legend(*fullest.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
     return figure
 

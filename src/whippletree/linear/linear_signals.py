@@ -143,7 +143,7 @@ def _input(system: System, given: object) -> list[InputSignal]:
 def _of_joint(system: System, joint: str, word: str, index: object) -> list[InputSignal]:
     where = system.v_slice(joint)
     mask = system.kernels.inputs.freedoms([joint if index is None else (joint, index)], "inputs")
-    use = next(one for one in system.description.coordinate_owners if one.name == joint)  # v_slice knows it
+    use = next(one for one in system.description.coordinate_owners if one.name == joint)  # not empty: v_slice knows it
     if word == "acceleration" and not use.prescribed:
         raise StateError(
             f'inputs=: joint "{joint}" moves freely, so that its acceleration is no input: give "{joint}.effort", or '
@@ -208,7 +208,8 @@ def _output(at: NominalState, maps: LinearMaps, text: object) -> list[OutputSign
     for kind, labels in zip(("coordinates", "velocity"), freedom_labels(system), strict=True):
         labelled = [name for name, _ in labels]
         if text in labelled:
-            joint = next(one for one in owners if text.startswith(f"{one}."))  # labels begin with their owner
+            # not empty: labels begin with their owner
+            joint = next(one for one in owners if text.startswith(f"{one}."))
             return [one for one in _of_freedoms(at, maps, joint, kind) if one.name == text]
     words = [*owners, *places, *system.element_states, *(f"{o}.{w}" for o in owners for w in _FREEDOM_WORDS[1:])]
     raise ModelError(f"outputs=: there is no quantity {suggestion(text, words)}")
@@ -224,7 +225,8 @@ def _of_freedoms(at: NominalState, maps: LinearMaps, joint: str, word: str) -> l
     system, where = at.system, at.system.v_slice(joint)
     places, speeds = freedom_labels(system)
     if word == "coordinates":
-        use = next(one for one in system.description.coordinate_owners if one.name == joint)  # v_slice knows it
+        # not empty: v_slice knows it
+        use = next(one for one in system.description.coordinate_owners if one.name == joint)
         values = np.zeros(use.joint.nv) if use.joint.quaternion else at.q[system.q_slice(joint)]
         found = _signals(places[where], maps.displacements[where], values)
         return _direct(found, maps.displacements_by_inputs[where])

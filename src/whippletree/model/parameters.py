@@ -54,7 +54,8 @@ class Parameters:
         listed = list(entries)
         found = expressions(listed)
         values = iter(self._evaluated(ca.vertcat(*found), what) if found else [])
-        return [entry if isinstance(entry, float) else next(values) for entry in listed]  # one for each expression
+        # not empty: one for each expression
+        return [entry if isinstance(entry, float) else next(values) for entry in listed]
 
     def check(self, entries: Iterable[Scalar], what: str) -> None:
         """Check that entries are in this mechanism's parameters and finite at their values."""

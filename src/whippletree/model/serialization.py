@@ -115,7 +115,7 @@ def evaluated(numbers: Iterable[Scalar], symbols: list[ca.SX], values: Iterable[
     if not found:
         return entries
     results = iter(ca.Function("e", symbols, [ca.vertcat(*found)])(*values).full().ravel().tolist())
-    return [entry if type(entry) is float else next(results) for entry in entries]  # one for each expression
+    return [entry if type(entry) is float else next(results) for entry in entries]  # not empty: one for each expression
 
 
 def digest(
@@ -155,4 +155,4 @@ def take_vector(numbers: Iterator[Scalar]) -> Vector3:
     >>> take_vector(iter([1.0, 2.0, 3.0]))
     (1.0, 2.0, 3.0)
     """
-    return next(numbers), next(numbers), next(numbers)  # as many as the outline has
+    return next(numbers), next(numbers), next(numbers)  # not empty: as many as the outline has

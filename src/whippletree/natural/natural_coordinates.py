@@ -496,7 +496,7 @@ def _refuse_turning_rates(joint: NaturalJoint) -> None:
 
 def _body_name(where: dict[str, tuple[int, Any]], node: int) -> str:
     """Return the name of a node: of its first body."""
-    return next(name for name, (index, _) in where.items() if index == node)  # every node has a body
+    return next(name for name, (index, _) in where.items() if index == node)  # not empty: every node has a body
 
 
 def natural_kernel(

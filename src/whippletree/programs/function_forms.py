@@ -38,7 +38,8 @@ class ExpressionForm:
         rest = iter(numbers)
         for code, operands, place, plain in self.operations:
             if code == ca.OP_CONST:
-                registers[place] = next(rest) if plain is None else ca.SX(plain)  # a number for each constant
+                # not empty: a number for each constant
+                registers[place] = next(rest) if plain is None else ca.SX(plain)
             elif code == _READ:
                 registers[place] = symbols[operands[0]]
             elif code == _WRITTEN:

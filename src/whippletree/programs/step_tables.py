@@ -119,7 +119,7 @@ class LoopTable:
 
     def loop(self) -> ItemLoop:
         """Return the loop."""
-        width = max(len(row) for row in self.rows)  # asked where there are items
+        width = max(len(row) for row in self.rows)  # not empty: asked where there are items
         table = tuple((*row, *(0,) * (width - len(row))) for row in self.rows)
         return ItemLoop(tuple(function for _, function in self.kinds.values()), table)
 

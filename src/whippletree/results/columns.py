@@ -46,7 +46,8 @@ class Columns:
     def __post_init__(self) -> None:
         heads = [label.column for label in self.labels]
         if len({*heads}) < len(heads):
-            twice = next(head for k, head in enumerate(heads) if head in heads[:k])  # there is one: fewer are different
+            # not empty: there is one: fewer are different
+            twice = next(head for k, head in enumerate(heads) if head in heads[:k])
             raise StateError(
                 f'two quantities have the same name, "{twice}": name joints, bodies and elements differently'
             )

@@ -121,7 +121,8 @@ def _of_parts(run: Replay, outputs: Replay | None, energy_tolerance: float, *, s
     known = [one for one in balances if np.isfinite(one.error)]
     found["parts_unknown"] = tuple(one.name for one in balances if not np.isfinite(one.error))
     if known:
-        worst = max(known, key=lambda one: one.error / (one.limit + 1e-300))  # not empty, see above
+        # not empty: looked at above
+        worst = max(known, key=lambda one: one.error / (one.limit + 1e-300))
         found |= {"worst_part": worst.name, "part_error": worst.error, "part_limit": worst.limit}
     return found
 

@@ -147,7 +147,8 @@ class Events:
         names = {use.name for use in self.uses}
         unknown = ({*kept["calls"], *kept["acted"], *(n for n, _ in kept["happened"]), kept["ended"]} - {""}) - names
         if unknown:
-            raise StateError(f"there is no event {suggestion(min(unknown), names)}")  # not empty, see above
+            # not empty: looked at above
+            raise StateError(f"there is no event {suggestion(min(unknown), names)}")
         missing = [name for name in kept["calls"] if name not in self.calls]
         if missing:
             raise StateError(f'event "{missing[0]}" has a function, which a file does not hold: give on_event= again')
@@ -247,14 +248,15 @@ class Events:
             self.ended = use.name
         values = iter(self._new_values(sim, bindings, use))
         for kind, name, index in use.sets:
-            value = float(next(values))  # one for each that is set
+            value = float(next(values))  # not empty: one for each that is set
             sim.set_unchecked(kind, value_index(sim.system, kind, name, index), value)
             if kind == "velocity":
                 sim.hold(name)
         call = self.calls.get(use.name)
         if call is not None:
             t, before = sim.state.t, (sim.tau.copy(), sim.parameters)
-            event = next(one for one in reversed(self.happened) if one.name == use.name)  # it has just happened
+            # not empty: it has just happened
+            event = next(one for one in reversed(self.happened) if one.name == use.name)
             try:
                 stop = call(sim, event)
             except Exception as error:

@@ -103,7 +103,7 @@ def processor_level() -> str:
         return "generic"
     there = set(host().features.split(","))
     fit = (level for level, needed in LEVELS.items() if there.issuperset(f"+{one}" for one in needed))
-    return next(fit)  # the last level needs nothing
+    return next(fit)  # not empty: the last level needs nothing
 
 
 def object_file(level: str) -> str:

@@ -121,4 +121,4 @@ def struct_named(name: str) -> type[NativeStruct]:
     True
     """
     named = (one for one in reversed(NativeStruct.__subclasses__()) if one.__name__ == name)
-    return next(named)  # names come from the structs themselves
+    return next(named)  # not empty: names come from the structs themselves

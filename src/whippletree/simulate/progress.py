@@ -118,7 +118,7 @@ def _in_words(seconds: float) -> str:
     """
     whole = max(int(seconds + 0.5), 1) if seconds < 1e15 else int(1e15)
     parts = [(whole // 86400, "days"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "min"), (whole % 60, "s")]
-    first = next(k for k, (count, _) in enumerate(parts) if count)  # one second at least
+    first = next(k for k, (count, _) in enumerate(parts) if count)  # not empty: one second at least
     return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count)
 
 

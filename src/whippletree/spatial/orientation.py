@@ -261,7 +261,8 @@ def _error_of(rotation: Rotation3) -> tuple[float, Rotation3]:
     gram = matmul(transpose(rotation), rotation)
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = gram
     errors = (xx - 1.0, yy - 1.0, zz - 1.0, xy, xz, yz)
-    return (max(map(abs, errors)) if all(map(math.isfinite, errors)) else math.inf), gram  # six numbers
+    # not empty: there are six numbers
+    return (max(map(abs, errors)) if all(map(math.isfinite, errors)) else math.inf), gram
 
 
 def _aligned() -> dict[Rotation3, Rotation3]:

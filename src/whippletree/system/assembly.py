@@ -15,6 +15,7 @@ import numpy as np
 from whippletree.errors import AssemblyError
 from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.scales import scale_of
 from whippletree.system.closure_numbers import ClosureNumbers, Mask
 from whippletree.system.configuration_space import ConfigurationSpace
 from whippletree.system.loop_plan import Conditions
@@ -210,7 +211,7 @@ class Assembler:
                 right[positional] = -r
                 G[~positional] = 0.0
                 step = least_norm(G, right, numbers.blocks, ~held, smallest)[free]
-            step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+            step *= min(1.0, LONGEST_STEP / scale_of(step))
             moved = self._search(q, step, free, size, where)
             if moved is None:
                 break

@@ -131,7 +131,7 @@ class AutoFormulation:
             with without_collecting():
                 made = make()
             while len(_DECIDED) >= _REMEMBERED:
-                _DECIDED.pop(next(iter(_DECIDED)))  # it is full
+                _DECIDED.pop(next(iter(_DECIDED)))  # not empty: it is full
             _DECIDED[key] = made
         if self._cache:
             self._cache.store(key, {what: made})
@@ -207,7 +207,8 @@ class Chooser:
                 left_out[one.text] = why
             else:
                 counts[one.text] = self._count(one)
-        chosen = min(counts, key=lambda text: _weight(text) * counts[text])  # independent_coordinates at least
+        # not empty: independent_coordinates at least
+        chosen = min(counts, key=lambda text: _weight(text) * counts[text])
         return FormulationChoice(
             chosen, counts, left_out, merged(groups) if registry.find(chosen).by_groups else (), {}
         )
@@ -255,7 +256,7 @@ class Chooser:
             return ""
         if any(self.groups.rows_across(g) <= _FRONTS * self.groups.size(g)[1] for g in groups):
             return ""
-        rows = min(map(self.groups.rows_across, groups))  # not empty, see above
+        rows = min(map(self.groups.rows_across, groups))  # not empty: looked at above
         return f"{rows:.2g} rows or more cross a joint, where a group of loops has few freedoms"
 
     def _depths(self, some: Iterable[int]) -> list[int]:
@@ -274,7 +275,7 @@ class Chooser:
         candidacy = one.candidacy
         if not counts or candidacy is None:
             return ""
-        cheapest = min(counts.values())  # not empty, see above
+        cheapest = min(counts.values())  # not empty: looked at above
         least = candidacy.at_least(self._sizes) if candidacy.at_least else 0
         if candidacy.weight * least > _HOPELESS * cheapest:
             return f"it would take at least {least} operations"

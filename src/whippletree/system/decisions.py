@@ -15,6 +15,7 @@ import numpy as np
 from whippletree.errors import TopologyError
 from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.scales import scale_of
 from whippletree.system.assembly import Assembler
 from whippletree.system.closure_numbers import ClosureNumbers, Indices
 from whippletree.system.loop_plan import Conditions, KeptRows
@@ -208,7 +209,7 @@ def _strides(assembler: Assembler, q: Array, direction: Array, where: Conditions
     """Return configurations that follow each other in a direction, as long as they are regular and can be closed."""
     found: list[Array] = []
     for _ in range(count):
-        step = direction * (STRIDE / max(float(np.abs(direction).max(initial=0.0)), 1e-300))
+        step = direction * (STRIDE / scale_of(direction))
         q = assembler.space.integrate(q, step * assembler.numbers.column_scale)
         closed = _nearly_closed(assembler, q, where)
         motions = None if closed is None else _motions(closed[1], full)

@@ -121,8 +121,9 @@ class _PairProgram:
         self.rows = {place: k for k, (place, _, _, _) in enumerate(self.unknowns.rows)}
         # a node without freedoms has a place behind those of all freedoms
         spare = itertools.count(self.nv)
-        self.slots = [one.v.start if one.v.stop > one.v.start else next(spare) for one in self.nodes]  # endless
-        slots = next(spare)  # endless
+        # not empty: there is always another
+        self.slots = [one.v.start if one.v.stop > one.v.start else next(spare) for one in self.nodes]
+        slots = next(spare)  # not empty: there is always another
         self.ground = slots  # behind which nothing is gained, for as many freedoms as a joint has
         self.memory = _WorkShares()
         self.inertias: list[RigidInertia] = []

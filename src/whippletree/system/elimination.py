@@ -94,7 +94,7 @@ def _reduced(row: dict[int, float], found: Elimination, place: Mapping[int, int]
         known = [place[j] for j in row if j in place]
         if not known:
             return {j: x for j, x in row.items() if abs(x) > tiny or j == RIGHT}
-        k = min(known)  # not empty, see above
+        k = min(known)  # not empty: looked at above
         _subtract(row, found.rows[k], found.pivots[k][1])
 
 
@@ -121,7 +121,7 @@ def _eliminate_block(
             return
         found.smallest = min(found.smallest, largest)
         candidates = [(j not in first, users[j], -x, i, j) for x, i, j in entries if x >= LARGE_ENTRY * largest]
-        *_, i, j = min(candidates)  # the largest entry is one
+        *_, i, j = min(candidates)  # not empty: the largest entry is one
         row = left.pop(i)
         place[j] = len(found.pivots)
         found.pivots.append((i, j))

@@ -155,7 +155,8 @@ class Engine:
         requests = {text: Request("forward_dynamics", text) for text in some}
         self._traced = {request: self.equations.trace(request) for request in requests.values()}
         counts = {text: read_tape(self._traced[request]).count().total for text, request in requests.items()}
-        return FormulationChoice(min(counts, key=lambda text: counts[text]), counts, left_out, (), {})  # two or more
+        # not empty: there are two or more
+        return FormulationChoice(min(counts, key=lambda text: counts[text]), counts, left_out, (), {})
 
     def tune(self) -> FormulationChoice:
         """Time the candidates that are close to the cheapest, and let `auto` mean the fastest of them."""

@@ -110,7 +110,7 @@ def close_ones(counts: Mapping[str, int]) -> list[str]:
     >>> close_ones({"a": 1000, "b": 1100, "c": 1300})
     ['a', 'b']
     """
-    least = min(counts.values())  # tuning asks only where something was counted
+    least = min(counts.values())  # not empty: tuning asks only where something was counted
     most = _CLOSE[least > _FEW] * least
     chosen: list[str] = []
     total = 0
@@ -130,4 +130,4 @@ def fastest(counts: Mapping[str, int], times: Mapping[str, float]) -> str:
     """
     least = min(times.values(), default=0.0)
     fast = [name for name in counts if not times or times.get(name, float("inf")) * _FASTER <= least]
-    return min(fast, key=lambda name: counts[name])  # the fastest is one of them
+    return min(fast, key=lambda name: counts[name])  # not empty: the fastest is one of them

@@ -341,10 +341,11 @@ def pair_up(
         for r in left:
             if k not in to_end[r] and (abs(C[r, i]) > UNMOVED or k in to_complete[r]):
                 size[r] = min(abs(whole[r, i]), np.inf if k in to_complete[r] else abs(seen[r, i]))
-        clear = [r for r in size if size[r] > max(UNMOVED, CLEARLY_MOVED * max(size.values()))]  # r is one
+        clear = [r for r in size if size[r] > max(UNMOVED, CLEARLY_MOVED * max(size.values()))]  # not empty: r is one
         if not clear:
             continue
-        r = pairs[i] = max(clear, key=lambda r: (len(to_end[r]), size[r]))  # not empty, see above
+        # not empty: looked at above
+        r = pairs[i] = max(clear, key=lambda r: (len(to_end[r]), size[r]))
         left.remove(r)
         whole[left] -= np.outer(whole[left, i] / whole[r, i], whole[r])
         if abs(seen[r, i]) > UNMOVED:

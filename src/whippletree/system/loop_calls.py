@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
 from whippletree.foundation.user_frames import warn
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.scales import vanishing
 from whippletree.system.calls import checked_out, number_of_threads
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
@@ -455,8 +456,7 @@ class LoopCalls:
         A = np.swapaxes(E[..., acting, :], -1, -2)
         efforts = np.einsum("...ij,...j->...i", np.linalg.pinv(A, rcond=1e-10), needed)
         left = np.abs(np.einsum("...ij,...j->...i", A, efforts) - needed)
-        scale = np.abs(needed).max(initial=0.0) + np.abs(tree).max(initial=0.0)
-        if left.max(initial=0.0) > 1e-8 * max(scale, 1e-300):
+        if not vanishing(left, needed, tree, share=1e-8).all():
             at = np.unravel_index(int(left.argmax()), left.shape)[:-1]
             one_q = np.broadcast_to(q, (*left.shape[:-1], q.shape[-1]))[at]
             one_t = float(np.ravel(np.asarray(t, dtype=np.float64))[0])

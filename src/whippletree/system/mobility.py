@@ -20,6 +20,7 @@ import numpy as np
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.scales import scale_of
 from whippletree.system.assembly import Assembler, coarser, not_closed
 from whippletree.system.closure_numbers import ClosureNumbers, ClosureRow
 from whippletree.system.decisions import Decision, decide
@@ -278,7 +279,8 @@ def _around(numbers: ClosureNumbers, samples: Sequence[_Sample], wider: Sequence
     closed = [here, *(s for s in samples[1:] if s.open <= max(CLOSED, numbers.accuracy))]
     rank = max((sample.rank, sample.held) for sample in closed)  # not empty: the configuration itself is one
     if (best.rank, best.held) < rank or best.smallest < NEARLY_SINGULAR:
-        best = max((s for s in closed if (s.rank, s.held) == rank), key=lambda s: s.smallest)  # one has this rank
+        # not empty: one has this rank
+        best = max((s for s in closed if (s.rank, s.held) == rank), key=lambda s: s.smallest)
     kept = choose_independent_rows(best.G, numbers.blocks, best.ranks, numbers.positional, numbers.negligible)
     regular = [s for s in (wider or closed) if smallest_share(s.G, numbers.blocks, best.ranks) > REGULAR]
     off = np.max([_misses(numbers, s, kept, best.ranks) for s in regular or [best]], axis=0)
@@ -390,7 +392,7 @@ def _samples(assembler: Assembler, q: Array, where: Conditions, smallest: float)
 def _moved(assembler: Assembler, q: Array, direction: Array, far: float, where: Conditions) -> Array | None:
     """Return the closed, or nearly closed, configuration next to where a direction leads, if there is one."""
     numbers = assembler.numbers
-    step = direction * (far / max(float(np.abs(direction).max(initial=0.0)), 1e-300))
+    step = direction * (far / scale_of(direction))
     start = assembler.space.integrate(q, step * numbers.column_scale)
     there, residual = assembler.close(start, np.zeros(numbers.plan.nv, dtype=bool), where)
     return there if residual <= max(NEARLY_CLOSED, numbers.accuracy) else None

@@ -179,7 +179,7 @@ def _given_rows(eq: Equations, walk: Unrolled, closure_set: ClosureSet, top: ca.
     cut_rows = iter(jacobian_rows(walk, closure_set.cut_rates(walk)))
     for cut in closure_set.attachments.cuts:
         for i in range(cut.v.start, cut.v.stop):
-            own = next(cut_rows)  # the rows of all cut joints, one after another
+            own = next(cut_rows)  # not empty: the rows of all cut joints, one after another
             if not cut.use.prescribed:
                 G[i, i] = 1
                 for j, value in own.items():

@@ -232,7 +232,7 @@ def part_program(eq: Equations, request: Request) -> LoopProgram | None:
     variants, table, constants = [], [], [0.0]
     families = eq.part_families()
     sizes = [2 * len(family.members[0].q) + len(family.members[0].z) for family in families]
-    width = 2 + max(sizes)  # asked where there are equal parts
+    width = 2 + max(sizes)  # not empty: asked where there are equal parts
     for number, family in enumerate(families):
         traced = _traced(eq, request, family)
         variants.append(_step(eq, request, family, traced, results))

@@ -98,7 +98,7 @@ class LoopPlanner:
         """
         decisions = self._ways_on(present, q, where, others)
         pivots = [smallest_pivot(self.numbers, one, q, where) for one in decisions]
-        largest = max(pivots)  # at least one way on, whatever is wished for
+        largest = max(pivots)  # not empty: at least one way on, whatever is wished for
         good = [n for n, pivot in enumerate(pivots) if pivot * CLEARLY_BETTER >= largest]
         best, pivot = decisions[good[0]], pivots[good[0]]
         enough = pivot > 0.0 and pivot >= CLEARLY_BETTER * plan_pivot(self.numbers, present, q, where)

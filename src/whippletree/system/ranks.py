@@ -78,7 +78,7 @@ def smallest_share(A: Array, blocks: Sequence[RowBlock], ranks: Sequence[int]) -
         if rank:
             s = np.linalg.svd(A[np.ix_(*block)], compute_uv=False)
             shares.append(float(s[rank - 1] / s[0]) if s[0] > 0 else 0.0)
-    return min(shares)  # 1 is one
+    return min(shares)  # not empty: 1 is one
 
 
 def least_norm(A: Array, right: Array, blocks: Sequence[RowBlock], free: Mask, smallest: float) -> Array:

@@ -182,7 +182,7 @@ class ReactionCalls:
         except DynamicsError:  # some configuration is singular: one by one, their numbers may differ
             q = self._inputs.configurations(q)
             found = [self._loops.self_stresses(one, t, parameters) for one in q.reshape(-1, q.shape[-1])]
-            most = max(Z.shape[-1] for Z in found)  # at least the singular configuration
+            most = max(Z.shape[-1] for Z in found)  # not empty: at least the singular configuration
             padded = np.array([np.pad(Z, ((0, 0), (0, 0), (0, most - Z.shape[-1]))) for Z in found])
             order = self._inputs.states.plan.joint_names
             some = padded[:, [order.index(name) for name in joints or order]]

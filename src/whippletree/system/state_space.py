@@ -166,7 +166,7 @@ class StateSpace:
 
     def joint_of(self, i: int) -> str:
         """Return the name of the joint that a freedom belongs to."""
-        return next(use.name for use, (_, v) in self._placed if i < v.stop)  # i is the number of a freedom
+        return next(use.name for use, (_, v) in self._placed if i < v.stop)  # not empty: i is the number of a freedom
 
     def freedom_name(self, i: int) -> str:
         """Name a freedom by its joint, and its index there if the joint has several."""

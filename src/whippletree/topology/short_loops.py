@@ -35,7 +35,7 @@ def short_loop_order(
             shared[k] += 1
 
     def depth(k: int) -> int:
-        return max(distance[body] for body in ends[k])  # two bodies
+        return max(distance[body] for body in ends[k])  # not empty: there are two bodies
 
     place: dict[int, int] = {}
     for loop in sorted(loops, key=lambda loop: (len(loop), sum(map(depth, loop)), loop)):

@@ -194,7 +194,8 @@ def _first_tree(
 
     def rank(k: int) -> tuple[int, bool, bool, int, int]:
         rows, weld = classes[k]
-        return (-rows, not weld, k not in crossed, max(distance[body] for body in graph.ends[k]), k)  # two bodies
+        # not empty: there are two bodies
+        return (-rows, not weld, k not in crossed, max(distance[body] for body in graph.ends[k]), k)
 
     return _greedy_tree(graph, sorted(set(range(len(classes))) - insisted, key=rank))
 
@@ -392,7 +393,7 @@ class _Search:
             if not rises:
                 continue
             gains = self._gains(slot, rises)
-            best = min(gains, key=lambda k: (gains[k], rises[k], k))  # one gain for each rise
+            best = min(gains, key=lambda k: (gains[k], rises[k], k))  # not empty: one gain for each rise
             if gains[best] <= 0:
                 self._exchange(slot, best)
                 self.seen = _rooted(self.graph, self.moves, self.tree)

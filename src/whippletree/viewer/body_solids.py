@@ -142,7 +142,8 @@ def _connections(place: int, solids: Sequence[Solid], held: Sequence[Array], uni
     found = []
     for point in distinct(held):
         ends = [_nearest(solid, point) for solid in solids]
-        nearest = min(ends, key=lambda one: float(np.linalg.norm(one - point)))  # asked for bodies with solids only
+        # not empty: asked for bodies with solids only
+        nearest = min(ends, key=lambda one: float(np.linalg.norm(one - point)))
         if np.linalg.norm(nearest - point) > CONNECTED * unit:
             found.append(bar(place, point, nearest, 0.6 * unit))
     return found

@@ -47,7 +47,8 @@ class MeshSource:
         uses: dict[str, list[float]] = {}
         for shape in shapes:
             if shape.kind == "mesh":
-                uses.setdefault(shape.file, []).append(max(abs(float(x)) for x in shape.size))  # there are three
+                # not empty: there are three
+                uses.setdefault(shape.file, []).append(max(abs(float(x)) for x in shape.size))
         self._add(uses)
 
     @property

@@ -65,7 +65,7 @@ def gif(scene: Scene, *, size: tuple[int, int] = (600, 400), speed: float = 1.0)
         for row, view in (looked_from[:1] if scene.follow is None else looked_from)
     ]
     seen = (picture(scene, row, view, backs[k % len(backs)]) for k, (row, view) in enumerate(looked_from))
-    first = next(seen)  # there is one
+    first = next(seen)  # not empty: there is one
     palette = first.quantize(128)  # the same for all: what does not move does not flicker
     images = [one.quantize(palette=palette, dither=_no_dither()) for one in (first, *seen)]
     pause = max(20, round(1000 * span / max(count - 1, 1)))
@@ -141,7 +141,7 @@ def _background(scene: Scene, view: View2D, gone: Array) -> Array:
 
 def _nice(size: float) -> float:
     power = 10 ** math.floor(math.log10(max(size, 1e-12)))
-    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= size * (1 - 1e-12)))  # ten are enough
+    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= size * (1 - 1e-12)))  # not empty: ten are enough
 
 
 def _drawn_names(found: Image, names: list[str], where: Array) -> None:

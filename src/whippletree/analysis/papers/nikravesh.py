@@ -228,7 +228,7 @@ def run_seconds(system: System, **options: Any) -> float:
         begin = time.process_time()
         system.simulate(length, every=length, method="rk4", step=STEP, **options)
         taken.append(time.process_time() - begin)
-    return min(taken[1:])  # three runs
+    return min(taken[1:])  # not empty: there are three runs
 
 
 RUNS: dict[str, tuple[Callable[[], PaperModel], dict[str, float], str]] = {

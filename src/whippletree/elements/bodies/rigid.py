@@ -247,7 +247,7 @@ def _read_inertia(given: object) -> Matrix3:
 
 def _check_realisable(inertia: Rotation3) -> None:
     """Refuse a numeric inertia that no body can have."""
-    largest = max(abs(entry) for row in inertia for entry in row)  # nine entries
+    largest = max(abs(entry) for row in inertia for entry in row)  # not empty: there are nine entries
     if largest > 0.0 and not _has_mass_behind(inertia, largest):
         _check_moments(_principal_moments(inertia, largest))
 

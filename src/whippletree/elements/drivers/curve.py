@@ -102,7 +102,7 @@ class CurveByPieces:
         key = self, hash(x)
         if key not in _PIECES:
             while len(_PIECES) >= _KEPT:
-                del _PIECES[next(iter(_PIECES))]  # it is full
+                del _PIECES[next(iter(_PIECES))]  # not empty: it is full
             _PIECES[key] = x, picked(self._lookup, x)
         return _PIECES[key][1]
 

@@ -29,17 +29,18 @@ are given for that. Refined iterations do not lose these digits, and pivots say 
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.spatial.scales import largest, scale_of
 from whippletree.symbolic.arithmetic import minus, plus, times
 from whippletree.symbolic.sparse_factors import SymmetricFactor, factor_symmetric, minimum_degree
 
-__all__ = ["ROUNDED", "AugmentedProblem", "AugmentedSolution", "by_forces", "largest", "row_weights", "solve_augmented"]
+__all__ = ["ROUNDED", "AugmentedProblem", "AugmentedSolution", "row_weights", "single_accelerations", "solve_augmented"]
 
 _ROUNDING = 32 * float(np.finfo(float).eps)
 """Rounding of the elimination over the share of a diagonal entry that is left as pivot: some operations each."""
@@ -100,7 +101,7 @@ def solve_augmented(
     matrix, right = _stiffened(problem, weights)
     factors = factor_symmetric(matrix, minimum_degree(matrix, sorted(right)))
     a = factors.solve(dict(right))
-    first = largest(a.values())
+    first = largest(*a.values())
     missed = _missed(rows, gamma, a)
     multipliers = _weighted(weights, missed)
     change: Row = {}
@@ -114,24 +115,24 @@ def solve_augmented(
         missed = _missed(rows, gamma, a)
         multipliers = [x + more for x, more in zip(multipliers, _weighted(weights, missed), strict=True)]
     shrunk = ca.sqrt(_size(weights, missed) / _size(weights, before))
-    size = largest([*a.values(), *made_of], least=np.finfo(float).tiny)
-    rounding = _SAFETY * largest(factors.solve(_unbalanced(problem, multipliers, a)).values()) / size
+    size = scale_of(*a.values(), *made_of)
+    rounding = _SAFETY * largest(*factors.solve(_unbalanced(problem, multipliers, a)).values()) / size
     # What was subtracted from has been rounded, and may be much larger than what is left.
     own = _ROUNDING if refined else _rounding(matrix, factors) * ca.fmax(1, first / size)
     rounding = ca.fmax(own, rounding)
-    last = ca.fmax(0, largest(change.values()) / size - rounding)
+    last = ca.fmax(0, largest(*change.values()) / size - rounding)
     error = ca.if_else(last > 0, last * ca.fabs(shrunk / (1 - shrunk)), 0) + rounding
     return AugmentedSolution(a, multipliers, error)
 
 
-def by_forces(problem: AugmentedProblem) -> ca.SX:
-    """Return the acceleration that the largest force by itself would give to the largest inertia.
+def single_accelerations(walk: Unrolled, problem: AugmentedProblem) -> list[ca.SX]:
+    """Return the accelerations that velocities and forces would make by themselves, in natural coordinates.
 
-    >>> float(by_forces(AugmentedProblem({(0, 0): ca.SX(4)}, {0: ca.SX(-2)}, [], [], [])))
-    0.5
+    They are the squares of the joints' rates, and what the largest force gives to the largest inertia.
     """
     inertias = (problem.mass.get((i, i), ca.SX(0)) for i in problem.force)
-    return largest(problem.force.values()) / largest(inertias, least=np.finfo(float).tiny)
+    forced = largest(*problem.force.values()) / scale_of(*inertias)
+    return [*(ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()), forced]
 
 
 def _stiffened(problem: AugmentedProblem, weights: Sequence[ca.SX]) -> tuple[dict[tuple[int, int], ca.SX], Row]:
@@ -192,15 +193,7 @@ def _size(weights: Sequence[ca.SX], missed: Sequence[ca.SX]) -> ca.SX:
     return total
 
 
-def largest(values: Iterable[ca.SX], least: float = 0.0) -> ca.SX:
-    """Return the largest magnitude, and never less than `least`, so that it can be divided by."""
-    sizes = [ca.fabs(value) for value in values]
-    return ca.SX(functools.reduce(ca.fmax, [ca.SX(least), *sizes] if least or not sizes else sizes))
-
-
 def _rounding(matrix: Mapping[tuple[int, int], ca.SX], factors: SymmetricFactor) -> ca.SX:
     """Return the part of rounding in the estimate (1)."""
-    largest = ca.SX(1)
-    for i, reciprocal in factors.reciprocal.items():
-        largest = ca.fmax(largest, ca.fabs(matrix.get((i, i), ca.SX(0)) * reciprocal))
-    return _ROUNDING * largest
+    grown = (matrix.get((i, i), ca.SX(0)) * reciprocal for i, reciprocal in factors.reciprocal.items())
+    return ca.SX(_ROUNDING * largest(*grown, least=1.0))

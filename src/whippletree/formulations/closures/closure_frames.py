@@ -150,5 +150,5 @@ def _coordinate(
     if name in plan.own_slices:
         return ClosureCoordinate(node_tree.where[name][0], None, q, v, component)
     nodes = (k for k, one in enumerate(node_tree.node_constants) if one.use.name == name and not one.shared)
-    node = next(nodes)  # a joint with coordinates that is not cut has a node
+    node = next(nodes)  # not empty: a joint with coordinates that is not cut has a node
     return ClosureCoordinate(node, None, q, v, component)

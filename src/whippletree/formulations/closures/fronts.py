@@ -324,7 +324,7 @@ def annihilated(front: Front, H: ca.SX, tau: ca.SX) -> Front:
     for row in unit_rows(H):
         P[row, :] = 0
         P[:, row] = 0
-        column = next(j for j in range(H.shape[1]) if not H[row, j].is_zero())  # unit rows have one entry
+        column = next(j for j in range(H.shape[1]) if not H[row, j].is_zero())  # not empty: unit rows have one entry
         z[row] = H[row, column] * tau[column]
     return Front(front.variables, ArticulatedInertia.of_matrix(P), front.F, z, front.S, front.e)
 

@@ -213,7 +213,7 @@ def motion_basis(walk: Unrolled, closure_set: ClosureSet, choice: Choice) -> tup
     rows = iter(jacobian_rows(walk, rates))
     for cut, closure_states in zip(closure_set.attachments.cuts, rates, strict=True):
         for component in range(closure_states.n_rows):
-            for d, value in next(rows).items():  # the rows of all cut joints, one after another
+            for d, value in next(rows).items():  # not empty: the rows of all cut joints, one after another
                 for i, entry in parts.E.get(d, {}).items():
                     E[cut.v.start + component, place[i]] += value * entry
     return E, parts.factors.pivots

@@ -479,7 +479,7 @@ def _tree_pivots(
 def _freedom_along(node: Node, component: int) -> int:
     """Return which of a joint's freedoms moves it along one of the six components."""
     H = node.joint_map(node.configuration())
-    return next(n for n in range(H.shape[1]) if not H[component, n].is_zero())  # what is not held moves
+    return next(n for n in range(H.shape[1]) if not H[component, n].is_zero())  # not empty: what is not held moves
 
 
 def _own_diagonal(walk: Unrolled, i: int) -> ca.SX:

@@ -276,7 +276,7 @@ def _forces(
     values = multipliers()
     for k in range(len(tree.nodes)):
         if k not in at:
-            forces[next(rigid)] = result.outcome.at(k).f  # as many as nodes that are in no group
+            forces[next(rigid)] = result.outcome.at(k).f  # not empty: as many as nodes that are in no group
             continue
         one = grouped[at[k]]
         node = cast(Embedded, one.node)

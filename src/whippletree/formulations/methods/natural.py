@@ -27,8 +27,8 @@ from whippletree.errors import StateError
 from whippletree.formulations.closures.augmented_lagrangian import (
     AugmentedProblem,
     AugmentedSolution,
-    by_forces,
     row_weights,
+    single_accelerations,
     solve_augmented,
 )
 from whippletree.formulations.closures.closure_set import ClosureSet
@@ -107,9 +107,8 @@ def solve_natural(
     problem = AugmentedProblem(
         equations.mass, equations.right, equations.rows, equations.gamma, condition_weights(equations, settings.weight)
     )
-    made_of = [*(ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()), by_forces(problem)]
     exact = settings.multipliers == "exact"
-    return equations, solve_augmented(problem, settings.iterations, made_of, refined=exact)
+    return equations, solve_augmented(problem, settings.iterations, single_accelerations(walk, problem), refined=exact)
 
 
 def condition_weights(equations: NaturalEquations, weight: float) -> list[ca.SX]:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.errors import StateError
-from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, largest, solve_augmented
+from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, solve_augmented
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
 from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution, by_closure
 from whippletree.formulations.methods.formulation import Formulation, LoopProblem
@@ -35,6 +35,7 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions.composite_body import JointEquations
 from whippletree.spatial.scalars import shown
+from whippletree.spatial.scales import largest
 from whippletree.symbolic.arithmetic import times
 
 __all__ = ["PENALTY", "PenaltySettings", "solve"]
@@ -132,7 +133,7 @@ def _made_of(walk: Unrolled, system: JointEquations, compliance: Sequence[float]
     """Return accelerations that velocities by themselves would make, and forces one by one."""
     rates = [node.joint_map(node.configuration())[0:3, :] @ node.v for node in walk.nodes if node.v.numel()]
     forced = [times(ca.SX(compliance[i]), force) for i, force in system.right.items()]
-    return [_HELD * largest([*(ca.sumsqr(rate) for rate in rates), *forced]), _STILL * ca.norm_2(walk.gravity)]
+    return [_HELD * largest(*(ca.sumsqr(rate) for rate in rates), *forced), _STILL * ca.norm_2(walk.gravity)]
 
 
 def _solve(problem: LoopProblem, settings: PenaltySettings) -> Solution:

@@ -90,7 +90,7 @@ def open_loops(n_bodies: int, ends: Sequence[Ends]) -> Opening:
             far = [joint.far for joint in chains]  # the farthest last
             beside = {body: len(_neighbours(ends, body) & removed) for body in able}
             ranks = {body: (_degree(ends, body, removed, cut), beside[body], -far.index(body)) for body in able}
-            removed.add(min(able, key=ranks.__getitem__))  # not empty, see above
+            removed.add(min(able, key=ranks.__getitem__))  # not empty: looked at above
         else:
             cut.add(over[-1])
 

@@ -255,7 +255,7 @@ class NaturalModel:
 
     def home(self, element: NaturalElement) -> int:
         """Return the body that says where an element is: the ground, or the first one."""
-        return min(element.places)  # an element is on at least one body
+        return min(element.places)  # not empty: an element is on at least one body
 
 
 @dataclass(eq=False)

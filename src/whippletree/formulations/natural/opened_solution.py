@@ -15,8 +15,8 @@ import casadi as ca
 
 from whippletree.formulations.closures.augmented_lagrangian import (
     AugmentedProblem,
-    by_forces,
     row_weights,
+    single_accelerations,
     solve_augmented,
 )
 from whippletree.formulations.closures.closure_set import ClosureSet
@@ -71,9 +71,9 @@ def solve_opened(
 def _augmented(walk: Unrolled, equations: OpenedEquations, closed_by: str) -> _OpenedAnswer:
     weights = row_weights(equations.rows, equations.easy, equations.usual, _WEIGHT)
     problem = AugmentedProblem(equations.mass, equations.right, equations.rows, equations.gamma, weights)
-    made_of = [*(ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()), by_forces(problem)]
     exact = closed_by == "multipliers"
-    found = solve_augmented(problem, _EXACT_ITERATIONS if exact else _PENALTY_ITERATIONS, made_of, refined=exact)
+    iterations = _EXACT_ITERATIONS if exact else _PENALTY_ITERATIONS
+    found = solve_augmented(problem, iterations, single_accelerations(walk, problem), refined=exact)
     return _OpenedAnswer(found.a, (), found.error)
 
 

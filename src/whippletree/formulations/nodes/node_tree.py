@@ -240,7 +240,7 @@ def _set_combinations(nodes: Sequence[NodeConstants]) -> None:
     for unit in units.values():
         if any(one.shared and isinstance(one.joint, Reversed) for one in unit):
             continue
-        kind = next(one.body for one in unit if one.body is not None)  # the body's own node is in its unit
+        kind = next(one.body for one in unit if one.body is not None)  # not empty: the body's own node is in its unit
         moving = [one for one in unit if id(one) in carrying]
         frames = tuple(one.joint.frame for one in moving if isinstance(one.joint, MovingFrame))
         if (id(kind), frames) not in known:

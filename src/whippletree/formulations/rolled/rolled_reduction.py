@@ -201,8 +201,9 @@ class _RolledReduction:
             for wrench in (*pushed, *(wrench for _, wrench in sides)):
                 f = f - wrench
             asking = iter(local)
-            found = [front.renamed(next(asking)) for front in fronts]  # names for each front
-            found += [complete_front(next(asking), second) for second in seconds]  # and for each row
+            found = [front.renamed(next(asking)) for front in fronts]  # not empty: there is one for each front
+            # not empty: there is one for each row too
+            found += [complete_front(next(asking), second) for second in seconds]
             found += [force_front(rows, F) for (F, _), rows in zip(sides, asking, strict=True) if rows]
             found, loops, margin = self._end_loops(found, ending, margin, on_node=True)
             front = merged([body_front(node, f), *(own_front(node, speeds, e) for e in inside), *found])
@@ -370,7 +371,7 @@ class _RolledReduction:
 
     def _guard(self) -> None:
         """Divide the first number by zero where the result cannot be trusted."""
-        first = min(i for kind, i in self.values if kind == "speed")  # without freedoms there is no dynamics
+        first = min(i for kind, i in self.values if kind == "speed")  # not empty: without freedoms there is no dynamics
         record, at = self.values["speed", first]
         check, limit = self.limits.check, self.limits.gap
         seen = self._misfit() if check else []
@@ -423,4 +424,4 @@ def _named(variables: Sequence[Sequence[FrontVariable]]) -> Names:
 def _split(records: Sequence[StepRecord], sizes: Sequence[int]) -> list[list[StepRecord]]:
     """Return records in groups of these sizes."""
     rest = iter(records)
-    return [[next(rest) for _ in range(size)] for size in sizes]  # the sizes add up to all records
+    return [[next(rest) for _ in range(size)] for size in sizes]  # not empty: the sizes add up to all records

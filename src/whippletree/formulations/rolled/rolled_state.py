@@ -176,7 +176,7 @@ class RolledState:
             )
             tau = with_efforts(given.inputs[-1], given.records[len(given.records) - len(efforts) :], at_freedoms)
             joint = cut.joint.with_constants(own.symbols(given.constants)) if own.values else cut.joint
-            length = next(given.constants)  # the last of them
+            length = next(given.constants)  # not empty: the last of them
             return self._closure_terms(c, joint, walk, (first, second), given.inputs[:-1], tau, length)
 
         key = (

@@ -46,9 +46,11 @@ def rebuild(like: StepRecord, scalars: Iterator[ca.SX]) -> StepRecord:
     if isinstance(like, ca.SX):
         if not like.numel():
             return like
-        return ca.reshape(ca.vertcat(*(next(scalars) for _ in range(like.numel()))), *like.shape)  # as flatten gave
+        # not empty: as many as flatten gave
+        return ca.reshape(ca.vertcat(*(next(scalars) for _ in range(like.numel()))), *like.shape)
     if isinstance(like, RigidInertia):
-        return RigidInertia(next(scalars), rebuild(like.h, scalars), _symmetric(3, scalars))  # as many as flatten gave
+        # not empty: as many as flatten gave
+        return RigidInertia(next(scalars), rebuild(like.h, scalars), _symmetric(3, scalars))
     if isinstance(like, ArticulatedInertia):
         return ArticulatedInertia(_symmetric(3, scalars), rebuild(like.B, scalars), _symmetric(3, scalars))
     if isinstance(like, Front):
@@ -87,5 +89,5 @@ def _symmetric(n: int, scalars: Iterator[ca.SX]) -> ca.SX:
     A = ca.SX.zeros(n, n)
     for i in range(n):
         for j in range(i + 1):
-            A[i, j] = A[j, i] = next(scalars)  # as many as _lower gave
+            A[i, j] = A[j, i] = next(scalars)  # not empty: as many as _lower gave
     return A

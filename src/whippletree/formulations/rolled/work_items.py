@@ -90,7 +90,7 @@ class PlainNumbers:
     def symbols(self, read: Iterator[ca.SX], expressions: Iterator[ca.SX] = NOTHING) -> list[Scalar]:
         """Return the numbers, with symbols for those that are read."""
         return [
-            # as many as were kept apart
+            # not empty: as many as were kept apart
             next(read) if known is None else next(expressions) if isinstance(known, str) else known
             for known in self.key
         ]

@@ -249,8 +249,8 @@ def _section(context: FileContext, node: Node, what: str) -> FileValue:
     more = ("shear_factor_y", "shear_factor_z", "torsion_modulus")
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be such as circle: {{radius: 0.01}}, but is {words_for(node)}")
-    if len(node.items) == 1 and next(iter(node.items)) in kinds:  # one
-        kind, own = next(iter(node.items.items()))  # there is one, see above
+    if len(node.items) == 1 and next(iter(node.items)) in kinds:  # not empty: it has one item
+        kind, own = next(iter(node.items.items()))  # not empty: it has one item
         return getattr(room, kind)(
             **_arguments(context, own, kind, dict.fromkeys(kinds[kind], values.fixed_number), {})
         )

@@ -197,7 +197,7 @@ class _Descent:
     def __init__(self, pieces: list[Token], scope: Scope) -> None:
         self._scope = scope
         self._pieces = iter(pieces)
-        self._peek = next(self._pieces)  # the last piece is the end
+        self._peek = next(self._pieces)  # not empty: the last piece is the end
         self._depth = 0
 
     def value(self) -> Scalar:
@@ -211,7 +211,7 @@ class _Descent:
 
     def _take(self) -> Token:
         piece = self._peek
-        self._peek = next(self._pieces)  # the last piece is the end
+        self._peek = next(self._pieces)  # not empty: the last piece is the end
         return piece
 
     def _expect(self, kind: str) -> None:

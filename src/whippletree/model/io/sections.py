@@ -513,7 +513,7 @@ def _normal(normal: Sequence[Any]) -> str | list[float]:
     for name in _AXES:
         if direction(name) == tuple(normal):
             return name
-    largest = max(map(abs, normal))  # three entries
+    largest = max(map(abs, normal))  # not empty: there are three entries
     for size in (1.0, largest, *(largest * k / 7 for k in range(1, 60))):
         multiple = [entry / size for entry in normal]
         if direction(multiple) == tuple(normal):

@@ -164,7 +164,7 @@ def _uses(function: ca.Function) -> list[int]:
 
 
 def _written(op: int, given: Sequence[Piece]) -> Piece:
-    depth = 1 + max(piece.depth for piece in given)  # operations have operands
+    depth = 1 + max(piece.depth for piece in given)  # not empty: operations have operands
     if op in _BINARY:
         form, binding, *least = _BINARY[op]
         return Piece(form.format(*(piece.within(b) for piece, b in zip(given, least, strict=True))), binding, depth)

@@ -89,7 +89,7 @@ def linked_ir(functions: Iterable[MarkedFunction]) -> str:
     short: dict[str, str] = {}
 
     def shortened(found: re.Match[str]) -> str:
-        return short.setdefault(found[0].strip('"'), f'"part{next(numbers)}"')  # endless
+        return short.setdefault(found[0].strip('"'), f'"part{next(numbers)}"')  # not empty: there is always another
 
     text = _MANGLED.sub(shortened, str(whole))
     return re.sub(r"^(; .*|target .*|source_filename .*)\n", "", text, flags=re.MULTILINE)

@@ -214,9 +214,10 @@ def _entry_library(marked: MarkedFunction, made: NumbaObject) -> str:
 
 def _argument(context: NumbaObject, builder: ir.IRBuilder, kind: NumbaObject, words: Iterator[ir.Value]) -> ir.Value:
     """Return an argument, made of the next words of the table, as Numba knows it."""
-    first = next(words)  # the table has all words of all arguments
+    first = next(words)  # not empty: the table has all words of all arguments
     if isinstance(kind, types.Array):
-        return array_at(context, builder, kind, first, [next(words) for _ in range(kind.ndim)])  # see above
+        # not empty: they are counted above
+        return array_at(context, builder, kind, first, [next(words) for _ in range(kind.ndim)])
     if isinstance(kind, NativeStructType):
         return builder.inttoptr(first, context.get_value_type(kind))
     if kind == _types.float64:
