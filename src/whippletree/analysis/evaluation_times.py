@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.foundation.user_frames import user_facing
@@ -42,13 +43,13 @@ class Evaluation:
         self.repeat(system.kernel(function, formulation=formulation, **choice), q, v)
 
     @classmethod
-    def of(cls, kernel: Kernel, q: object, v: object) -> Evaluation:
+    def of(cls, kernel: Kernel, q: ArrayLike, v: ArrayLike) -> Evaluation:
         """Return the evaluation of a kernel; its other inputs are zero or at their defaults."""
         made = cls.__new__(cls)
         made.repeat(kernel, q, v)
         return made
 
-    def repeat(self, kernel: Kernel, q: object, v: object) -> None:
+    def repeat(self, kernel: Kernel, q: ArrayLike, v: ArrayLike) -> None:
         """Evaluate this kernel from now on."""
         self.kernel = kernel
         self._repeated = Repeated(kernel, {"q": q, "v": v})

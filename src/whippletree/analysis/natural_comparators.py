@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.analysis.evaluation_times import Evaluation
 from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem
@@ -83,7 +84,7 @@ def _pivots(equations: NaturalEquations, symbols: list[ca.SX], system: System) -
     return largest_pivots(A, n - freedoms, _UNUSED)
 
 
-def dependent_evaluation(system: System, q: object, v: object, how: str) -> Evaluation:
+def dependent_evaluation(system: System, q: ArrayLike, v: ArrayLike, how: str) -> Evaluation:
     """Return the evaluation of a comparator at a state.
 
     >>> from whippletree.analysis.models import five_bar_pendulum

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from whippletree.equilibria.descent import newton
 from whippletree.equilibria.equilibrium import Equilibrium
@@ -26,11 +27,13 @@ from whippletree.equilibria.equilibrium_paths import search_over, values_of
 from whippletree.equilibria.equilibrium_tolerances import INDIFFERENT
 from whippletree.equilibria.load_case import quantity_named
 from whippletree.errors import EquilibriumError, StateError
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.once import made_once
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.linear.linear_model import LinearModel
+from whippletree.model.argument_types import JointValues, NameLike
 from whippletree.spatial.scalars import shown, truth
 from whippletree.spatial.scales import scale_of
 from whippletree.system import System
@@ -102,7 +105,7 @@ class EigenvalueBranches:
             found.append(sum(ends) / 2 if self.model_at is None else _change(self.model_at, self.models[grown], *ends))
         return tuple(found)
 
-    def plot(self, what: str = "over", *, path: object = None) -> Figure:
+    def plot(self, what: str = "over", *, path: FilePath | None = None) -> Figure:
         """Draw real parts and frequencies "over" the number (Campbell), or the "locus" in the complex plane."""
         from whippletree.equilibria.path_plots import drawn_branches
 
@@ -120,7 +123,13 @@ class EigenvalueBranches:
 
 @user_facing
 def eigenvalues_over(
-    system: System, parameter: object, values: object, *, guess: object = None, nearest: bool = True, **load: object
+    system: System,
+    parameter: NameLike,
+    values: ArrayLike,
+    *,
+    guess: JointValues = None,
+    nearest: bool = True,
+    **load: object,
 ) -> EigenvalueBranches:
     """Return the eigenvalues about equilibria over a parameter, "joint.effort" or "joint.speed" (root locus).
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.elements.forces import BoxContact, CapsuleContact, Contact, Friction, Tyre
 from whippletree.equilibria.balance import Balance, Imbalance, Mask
@@ -34,6 +35,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.linear.linear_model import LinearModel
 from whippletree.linear.linear_signals import freedom_labels, signal_list
 from whippletree.linear.linearization import linearize
+from whippletree.model.argument_types import Freedoms, JointValues, NameLike
 from whippletree.results.labels import effort_unit
 from whippletree.spatial.scalars import shown, truth
 from whippletree.spatial.scales import vanishing
@@ -165,15 +167,15 @@ class Equilibrium:
 @user_facing
 def equilibrium(
     system: System,
-    guess: object = None,
+    guess: JointValues = None,
     *,
-    hold: object = None,
-    tau: object = None,
+    hold: Freedoms | None = None,
+    tau: JointValues = None,
     parameters: ParameterValues = None,
-    speeds: object = None,
-    unknowns: Sequence[object] = (),
+    speeds: Mapping[Any, ArrayLike] | None = None,
+    unknowns: Sequence[NameLike] = (),
     t: float = 0.0,
-    z: object = None,
+    z: ArrayLike | None = None,
     nearest: bool = False,
     starts: int = 0,
     seed: int = 0,
@@ -237,12 +239,12 @@ class EquilibriumSearch:
         cls,
         system: System,
         *,
-        hold: object = None,
-        tau: object = None,
+        hold: Freedoms | None = None,
+        tau: JointValues = None,
         parameters: ParameterValues = None,
-        speeds: object = None,
-        t: object = 0.0,
-        z: object = None,
+        speeds: Mapping[Any, ArrayLike] | None = None,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
     ) -> EquilibriumSearch:
         """Read and check the user's arguments."""
         inputs = system.kernels.inputs
@@ -266,7 +268,7 @@ class EquilibriumSearch:
         """Which freedoms do not move."""
         return self.balance.held
 
-    def quantities(self, unknowns: object) -> list[LoadQuantity]:
+    def quantities(self, unknowns: Sequence[NameLike]) -> list[LoadQuantity]:
         """Return the unknowns of the load, as many as there are held freedoms."""
         found = [quantity_named(self.system, one, "unknowns=") for one in signal_list(unknowns, "unknowns")]
         count = int(self.held.sum())
@@ -280,7 +282,7 @@ class EquilibriumSearch:
             raise StateError(f'unknowns=: give a first value of "{missing[0]}" in speeds=')
         return found
 
-    def start(self, guess: object) -> Array:
+    def start(self, guess: JointValues) -> Array:
         """Return the closed configuration to start from: the guess, or where the system was assembled."""
         load, s = self.load, self.system
         hold = None if not self.held.any() else _pairs(s, self.held)
@@ -504,7 +506,7 @@ def _stability(balance: Balance, own: Imbalance, reached: Reached, complete: Equ
     return judged(seen, 0)._replace(motions=np.zeros((0, 0))), model
 
 
-def _speeds(system: System, speeds: object) -> tuple[tuple[int, float], ...]:
+def _speeds(system: System, speeds: Mapping[Any, ArrayLike] | None) -> tuple[tuple[int, float], ...]:
     """Return speeds by freedom from those by joint."""
     if speeds is None:
         return ()
@@ -526,7 +528,7 @@ def _plain(value: float) -> float:
     return 0.0 if abs(value) < _SHOWN_ZERO else float(value)
 
 
-def _count(starts: object) -> int:
+def _count(starts: int) -> int:
     if isinstance(starts, bool) or not isinstance(starts, int | np.integer) or not 0 <= starts <= MOST_STARTS:
         raise StateError(f"starts= must be a whole number from 0 to {MOST_STARTS}, not {shown(starts)}")
     return int(starts)

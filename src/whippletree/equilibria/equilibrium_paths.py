@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.equilibria.balance import Imbalance, null_space
 from whippletree.equilibria.descent import Reached, jacobian, newton
@@ -35,10 +36,12 @@ from whippletree.equilibria.equilibrium_tolerances import (
 )
 from whippletree.equilibria.load_case import LoadCase, LoadQuantity, quantity_named
 from whippletree.errors import StateError, WhippletreeError
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import JointLike, JointValues, NameLike
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import shown, truth
 from whippletree.spatial.scales import vanishing
@@ -109,7 +112,7 @@ class EquilibriumPath(Sequence[Equilibrium]):
             raise StateError(f'joint "{getattr(joint, "name", joint)}" has no coordinate {shown(index)}')
         return self.q[:, where.start + index]
 
-    def plot(self, *joints: object, path: object = None) -> Figure:
+    def plot(self, *joints: JointLike, path: FilePath | None = None) -> Figure:
         """Draw coordinates over the number, stable branches solid and unstable ones dashed; write it to a path."""
         from whippletree.equilibria.path_plots import drawn_path
 
@@ -133,7 +136,7 @@ class EquilibriumPath(Sequence[Equilibrium]):
         return html_section(str(self), html_table(self._rows(), (self.name, "coordinates", "stability")))
 
 
-def values_of(values: object, what: str) -> Array:
+def values_of(values: ArrayLike, what: str) -> Array:
     """Return several finite numbers.
 
     >>> values_of([1, 2], "values")
@@ -150,7 +153,13 @@ def values_of(values: object, what: str) -> Array:
 
 @user_facing
 def equilibrium_path(
-    system: System, parameter: object, values: object, *, guess: object = None, nearest: bool = False, **load: object
+    system: System,
+    parameter: NameLike,
+    values: ArrayLike,
+    *,
+    guess: JointValues = None,
+    nearest: bool = False,
+    **load: object,
 ) -> EquilibriumPath:
     """Return the equilibria over a parameter, "joint.effort" or "joint.speed", each with its stability.
 

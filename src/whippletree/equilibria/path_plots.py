@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whippletree.foundation.arrays import Array
+from whippletree.foundation.arrays import Array, FilePath
+from whippletree.model.argument_types import JointLike
 from whippletree.results.labels import Labels
 from whippletree.results.output_files import new_file
 from whippletree.results.plot_files import new_figure, write_figure
@@ -24,7 +25,7 @@ __all__ = ["drawn_branches", "drawn_path"]
 _STYLES = {"stable": "-", "unstable": "--", "undecided": ":"}
 
 
-def drawn_path(path: EquilibriumPath, joints: tuple[object, ...], file: object) -> Figure:
+def drawn_path(path: EquilibriumPath, joints: tuple[JointLike, ...], file: FilePath | None) -> Figure:
     """Draw coordinates over the number: stable parts solid, unstable ones dashed, turning points as dots."""
     place = None if file is None else new_file(file)
     system = path[0].system
@@ -78,7 +79,7 @@ def _range(where: slice) -> range:
     return range(where.start, where.stop)
 
 
-def drawn_branches(found: EigenvalueBranches, what: str, file: object) -> Figure:
+def drawn_branches(found: EigenvalueBranches, what: str, file: FilePath | None) -> Figure:
     """Draw eigenvalues: real and imaginary parts over the number ("over"), or in the plane ("locus")."""
     place = None if file is None else new_file(file)
     values, number = found.eigenvalues, found.values

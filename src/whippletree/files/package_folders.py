@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 from whippletree.errors import FileError
 from whippletree.files.file_limits import LEVELS_ABOVE
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.output_paths import checked_path
 from whippletree.spatial.scalars import shown
 
@@ -97,7 +98,7 @@ def _around(name: str, model: Path) -> Iterator[Path]:
     yield from (folder / name for folder in above)
 
 
-def checked_packages(packages: object) -> PackageFolders:
+def checked_packages(packages: FilePath | Iterable[FilePath]) -> PackageFolders:
     """Return the folders of packages that a caller names: one, several, or a mapping of names to folders.
 
     >>> checked_packages({"arm": "/robots/arm_v2"}).split("file.stl") is None
@@ -114,5 +115,5 @@ def checked_packages(packages: object) -> PackageFolders:
         raise FileError(f"packages must be folders, by name or not, got {shown(packages)}: {error}") from None
 
 
-def _folder(given: object) -> Path:
+def _folder(given: FilePath) -> Path:
     return checked_path(given).expanduser().absolute()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from whippletree.errors import FileError
 from whippletree.files.file_limits import MOST_CONTACTS
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.output_paths import checked_path
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.io import read_text, write_file
@@ -30,7 +32,7 @@ def read(
     search: str | os.PathLike[str] | list[str] | tuple[str, ...] = (),
     xacro: bool = False,
     keyframe: str | int | None = None,
-    packages: object = (),
+    packages: FilePath | Iterable[FilePath] = (),
     contacts: bool | str = False,
     most_contacts: int = MOST_CONTACTS,
 ) -> Model:
@@ -98,7 +100,7 @@ def write(model: Model | Mechanism, path: str | os.PathLike[str]) -> ReadingRepo
     return report
 
 
-def _contents(path: object) -> tuple[Path, bytes]:
+def _contents(path: FilePath) -> tuple[Path, bytes]:
     """Return a path and the bytes of the file there."""
     from whippletree.files.file_limits import LARGEST_FILE
 
@@ -112,25 +114,25 @@ def _contents(path: object) -> tuple[Path, bytes]:
         raise FileError(f"{place}: the file cannot be read: {error.strerror or error}") from None
 
 
-def _checked_base(base: object) -> str | None:
+def _checked_base(base: str | None) -> str | None:
     if base is None or (isinstance(base, str) and base in ("fixed", "free")):
         return base
     raise FileError(f'base must be "fixed" or "free", got {shown(base)}')
 
 
-def _checked_flag(xacro: object) -> bool:
+def _checked_flag(xacro: bool) -> bool:
     if not isinstance(xacro, bool):
         raise FileError(f"xacro must be True or False, got {shown(xacro)}")
     return xacro
 
 
-def _checked_keyframe(keyframe: object) -> str | int | None:
+def _checked_keyframe(keyframe: str | int | None) -> str | int | None:
     if keyframe is None or (isinstance(keyframe, str | int) and not isinstance(keyframe, bool)):
         return keyframe
     raise FileError(f"keyframe must be a name or a number, got {shown(keyframe)}")
 
 
-def _checked_folders(search: object) -> list[Path]:
+def _checked_folders(search: FilePath | Iterable[FilePath]) -> list[Path]:
     """Return the folders of a search path."""
     given = [search] if isinstance(search, str | os.PathLike) else search
     try:
@@ -141,13 +143,13 @@ def _checked_folders(search: object) -> list[Path]:
         raise FileError(f"search must be folders, got {shown(search)}: {error}") from None
 
 
-def _checked_contacts(contacts: object) -> bool | str:
+def _checked_contacts(contacts: bool | str) -> bool | str:
     if isinstance(contacts, bool) or (isinstance(contacts, str) and contacts == "ground"):
         return contacts
     raise FileError(f'contacts must be True, False or "ground", got {shown(contacts)}')
 
 
-def _checked_count(most: object) -> int:
+def _checked_count(most: int) -> int:
     if isinstance(most, int) and not isinstance(most, bool) and most > 0:
         return most
     raise FileError(f"most_contacts must be a whole number above zero, got {shown(most)}")

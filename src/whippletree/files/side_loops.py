@@ -12,6 +12,7 @@ from whippletree.files.file_limits import LARGEST_FILE
 from whippletree.files.neutral_model import NeutralJoint, NeutralModel
 from whippletree.files.urdf_reader import read_urdf
 from whippletree.files.xml_source import XmlElement, parse_xml
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.output_paths import checked_path
 from whippletree.model.io.nodes import Leaf, ListNode, MapNode, Node, Source, read_tree, words_for
 from whippletree.model.names import quoted, suggestion
@@ -23,7 +24,7 @@ __all__ = ["read_robot"]
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 
 
-def read_robot(root: XmlElement, around: Surroundings, *, xacro: bool, loops: object) -> NeutralModel:
+def read_robot(root: XmlElement, around: Surroundings, *, xacro: bool, loops: FilePath | None) -> NeutralModel:
     """Read a URDF, expanded by xacro if that was asked for, with the loops that are named beside it."""
     model = read_urdf(_expanded(around) if xacro else root)
     if xacro:
@@ -36,7 +37,7 @@ def read_robot(root: XmlElement, around: Surroundings, *, xacro: bool, loops: ob
     return model
 
 
-def _loop_file(around: Surroundings, loops: object) -> Path | None:
+def _loop_file(around: Surroundings, loops: FilePath | None) -> Path | None:
     """Return the file that names loops: the one given, or the one beside the robot that has its name."""
     if loops is not None:
         try:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.foundation.short_text import readable
@@ -24,6 +25,7 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.allowed_motions import MotionSpace, motion_in_words
 from whippletree.kinematics.kinematic_tolerances import NEAR_ACTUATION_SINGULARITY, NO_MOTION
+from whippletree.model.argument_types import Freedoms
 from whippletree.spatial.scales import scale_of
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
@@ -98,7 +100,7 @@ class Actuation:
 
 
 def actuation(
-    system: System, q: object, *, actuators: object, t: float = 0.0, parameters: ParameterValues = None
+    system: System, q: ArrayLike, *, actuators: Freedoms, t: float = 0.0, parameters: ParameterValues = None
 ) -> Actuation:
     """Return the motions that actuated joints control at a closed configuration, and its distance from a singularity.
 

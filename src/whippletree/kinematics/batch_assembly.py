@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
 from whippletree.foundation.arrays import Indices
@@ -22,6 +23,7 @@ from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.kinematics.kinematic_tolerances import HELD_OFF, LONGEST_CLOSING_LINE
+from whippletree.model.argument_types import ByJoint, Freedoms, JointLike
 from whippletree.spatial.scalars import place_among, truth
 from whippletree.system.assembly import Assembler
 from whippletree.system.calls import number_of_threads
@@ -116,9 +118,9 @@ def _some(indices: Indices) -> str:
 
 def assemble_batch(
     system: System,
-    guesses: object,
+    guesses: ArrayLike | ByJoint,
     *,
-    hold: object = None,
+    hold: Freedoms | None = None,
     restart: bool = True,
     t: float = 0.0,
     parameters: ParameterValues = None,
@@ -149,7 +151,7 @@ def assemble_batch(
     return found
 
 
-def read_guesses(system: System, guesses: object) -> tuple[Array, list[Mask]]:
+def read_guesses(system: System, guesses: ArrayLike | ByJoint) -> tuple[Array, list[Mask]]:
     """Return guesses, by joint or whole, as configurations (n, nq), and which freedoms are named, joint by joint.
 
     >>> q, given = read_guesses(four_bar(), {"A": [0.1, 0.2], "B": 0.3})
@@ -179,7 +181,7 @@ def read_guesses(system: System, guesses: object) -> tuple[Array, list[Mask]]:
     return states.normalize(q), given
 
 
-def _column(system: System, name: str, value: object) -> Array:
+def _column(system: System, name: JointLike, value: ArrayLike) -> Array:
     """Return a joint's coordinates (n, k) in all configurations."""
     where = system.kernels.states.q_slice(name)
     size = where.stop - where.start
@@ -201,7 +203,7 @@ class BatchCloser:
     """
 
     def __init__(
-        self, system: System, t: object = 0.0, parameters: ParameterValues = None, threads: int | None = None
+        self, system: System, t: ArrayLike = 0.0, parameters: ParameterValues = None, threads: int | None = None
     ) -> None:
         inputs, loops = system.kernels.inputs, system.kernels.loops
         self.system, self.threads = system, number_of_threads(threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
@@ -11,7 +12,7 @@ from whippletree.spatial.scalars import masked, shown
 __all__ = ["given_numbers"]
 
 
-def given_numbers(value: object, what: str) -> Array:
+def given_numbers(value: ArrayLike, what: str) -> Array:
     """Return finite real numbers as an array of their shape; the error for any others names them by `what`.
 
     >>> given_numbers([1, 2], "the values")

@@ -16,8 +16,9 @@ All configurations of a batch take their steps together.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -42,6 +43,7 @@ from whippletree.kinematics.kinematic_tolerances import (
     IK_STEPS,
 )
 from whippletree.kinematics.pose_targets import PoseTargets, read_targets
+from whippletree.model.argument_types import Freedoms, JointValues, PlaceValues, PoseTarget
 from whippletree.spatial.scalars import place_among, truth
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
@@ -102,11 +104,11 @@ class PoseSolutions:
 
 def inverse_kinematics(
     system: System,
-    targets: object,
+    targets: Mapping[Any, PoseTarget],
     *,
-    guess: object = None,
-    hold: object = None,
-    weights: object = None,
+    guess: JointValues = None,
+    hold: Freedoms | None = None,
+    weights: PlaceValues | None = None,
     limits: bool = True,
     restart: bool = True,
     t: float = 0.0,
@@ -148,7 +150,9 @@ def inverse_kinematics(
     return found
 
 
-def _starts(system: System, guess: object, count: int, t: float, parameters: ParameterValues) -> tuple[Array, bool]:
+def _starts(
+    system: System, guess: JointValues, count: int, t: float, parameters: ParameterValues
+) -> tuple[Array, bool]:
     """Return where to start from for each target, closed, and whether there is a guess for each."""
     if guess is not None and system.kernels.inputs.is_batch(guess):
         q = system.assemble(guess, t=t, parameters=parameters)
@@ -171,7 +175,7 @@ class PoseSolver:
         self,
         system: System,
         targets: PoseTargets,
-        hold: object,
+        hold: Freedoms | None,
         limits: bool,
         t: float,
         parameters: ParameterValues,

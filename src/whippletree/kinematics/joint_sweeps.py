@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import AssemblyWarning, StateError
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.once import made_once
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing, warn
@@ -18,6 +21,7 @@ from whippletree.kinematics.kinematic_tolerances import DOUBTFUL_CONDITION, SING
 from whippletree.kinematics.point_paths import PointPath
 from whippletree.kinematics.sweep_tables import plotted, table, write_csv
 from whippletree.kinematics.transmission import Transmission, transmission
+from whippletree.model.argument_types import CoordinateLike, Freedoms, JointValues, PlaceLike
 from whippletree.results.labels import Label, Labels
 from whippletree.spatial.scalars import shown
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
@@ -185,7 +189,7 @@ class JointSweep:
 
     # ------------------------------------------------------------------ tables and plots
 
-    def table(self, *what: str, more: object = None) -> pd.DataFrame:
+    def table(self, *what: str, more: Mapping[str, ArrayLike] | None = None) -> pd.DataFrame:
         """Return quantities as columns, the input first: joints, "joint.ratio", bodies and frames (their positions),
         "transmission angle", "conditioning"; all coordinates unless given. `more` adds
         columns by name.
@@ -195,11 +199,11 @@ class JointSweep:
         """
         return table(self, what, more)
 
-    def to_csv(self, path: object, *what: str, more: object = None) -> None:
+    def to_csv(self, path: FilePath, *what: str, more: Mapping[str, ArrayLike] | None = None) -> None:
         """Write a table as text, every number with all its digits; see `table`."""
         write_csv(self, path, what, more)
 
-    def plot(self, *what: str, more: object = None, path: object = None) -> Figure:
+    def plot(self, *what: str, more: Mapping[str, ArrayLike] | None = None, path: FilePath | None = None) -> Figure:
         """Draw quantities over the input, one diagram for each unit; see `table`. `path` writes it to a file.
 
         >>> figure = four_bar().sweep_joint("A", [1.0, 1.1]).plot("D", path=None)  # doctest: +SKIP
@@ -209,12 +213,12 @@ class JointSweep:
 
 def sweep_joint(
     system: System,
-    joint: object,
-    values: object,
+    joint: CoordinateLike | PlaceLike,
+    values: ArrayLike,
     *,
     axes: str | None = None,
-    start: object = None,
-    hold: object = None,
+    start: JointValues = None,
+    hold: Freedoms | None = None,
     t: float = 0.0,
     parameters: ParameterValues = None,
 ) -> JointSweep:
@@ -286,7 +290,7 @@ class _Stroke(NamedTuple):
         return float(self.values[i] + np.copysign(np.linalg.norm(at.inputs - self.targets[i]), toward - self.values[i]))
 
 
-def _joint_stroke(system: System, freedom: int, values: object) -> _Stroke:
+def _joint_stroke(system: System, freedom: int, values: ArrayLike) -> _Stroke:
     """Return a freedom's stroke through values."""
     numbers = given_numbers(values, "the values of a sweep")
     if numbers.ndim != 1 or not numbers.size:
@@ -299,7 +303,7 @@ def _joint_stroke(system: System, freedom: int, values: object) -> _Stroke:
     return _Stroke(system.kernels.states.freedom_name(freedom), label, numbers, column, np.ones_like(column))
 
 
-def _axes(axes: object) -> list[int]:
+def _axes(axes: str) -> list[int]:
     """Return the numbers of axes.
 
     >>> _axes("xz")
@@ -310,7 +314,7 @@ def _axes(axes: object) -> list[int]:
     return ["xyz".index(axis) for axis in axes]
 
 
-def _point_stroke(frame: str, values: object, axes: list[int]) -> _Stroke:
+def _point_stroke(frame: str, values: ArrayLike, axes: list[int]) -> _Stroke:
     """Return the stroke of a point through values of one coordinate, or along a path: its length is the value."""
     numbers, k = given_numbers(values, "the values of a sweep"), len(axes)
     if k == 1 and numbers.ndim == 1 and numbers.size:
@@ -329,7 +333,7 @@ def _point_stroke(frame: str, values: object, axes: list[int]) -> _Stroke:
     return _Stroke(f"{frame}.path", Label(frame, "path", "m"), lengths, numbers, tangents)
 
 
-def _single_freedom(system: System, joint: object) -> int:
+def _single_freedom(system: System, joint: CoordinateLike | PlaceLike) -> int:
     """Return the freedom that is swept: that of a joint, or of a (joint, index) pair."""
     chosen = np.flatnonzero(system.kernels.inputs.freedoms([joint], "joint"))
     if len(chosen) != 1:

@@ -12,6 +12,7 @@ from whippletree.kinematics.following import MotionPath
 from whippletree.kinematics.inverse_kinematics import PoseSolver
 from whippletree.kinematics.kinematic_tolerances import IK_REACHED
 from whippletree.kinematics.pose_targets import FrameTarget, PoseTargets
+from whippletree.model.argument_types import Freedoms
 from whippletree.system import System
 from whippletree.system.evaluator import ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
@@ -34,7 +35,7 @@ class PointPath(MotionPath):
         system: System,
         frame: str,
         axes: list[int],
-        hold: object,
+        hold: Freedoms | None,
         t: float = 0.0,
         parameters: ParameterValues = None,
     ) -> None:

@@ -10,14 +10,16 @@ with L the mechanism's characteristic length; the second near e = 0. Each of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.given_numbers import given_numbers
+from whippletree.model.argument_types import PlaceValues, PoseTarget
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
@@ -77,7 +79,7 @@ class PoseTargets:
 
 
 def read_targets(
-    system: System, targets: object, weights: object, parameters: ParameterValues
+    system: System, targets: Mapping[Any, PoseTarget], weights: PlaceValues | None, parameters: ParameterValues
 ) -> tuple[PoseTargets, bool]:
     """Return targets by frame, checked, and whether they are for many configurations.
 
@@ -110,7 +112,7 @@ def read_targets(
     return PoseTargets(system, found, parameters), any(many for _, _, many in read.values())
 
 
-def _poses(name: str, value: object) -> tuple[Array, bool, bool]:
+def _poses(name: str, value: PoseTarget) -> tuple[Array, bool, bool]:
     """Return a target as poses (n, 4, 4), whether its axes count, and whether it is for many configurations."""
     if isinstance(value, Placement):
         return np.asarray(value.matrix())[None], True, False
@@ -127,7 +129,7 @@ def _poses(name: str, value: object) -> tuple[Array, bool, bool]:
     raise StateError(f'the target of "{name}" must be a pose (4 x 4) or a position (3), or many, not {shown(value)}')
 
 
-def _weights(name: str, value: object, whole: bool) -> Array:
+def _weights(name: str, value: ArrayLike, whole: bool) -> Array:
     given = given_numbers(value, f'the weights of "{name}"')
     numbers = np.full(6, float(given)) if given.ndim == 0 else given
     if numbers.shape != (6,) or (numbers < 0).any() or not numbers.any():

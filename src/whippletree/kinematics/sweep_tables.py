@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
+from whippletree.foundation.arrays import FilePath
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import NameLike
 from whippletree.model.names import suggestion
 from whippletree.results.columns import Columns as NamedColumns
 from whippletree.results.labels import Label
@@ -29,9 +32,9 @@ _TRANSMISSION, _CONDITIONING = "transmission angle", "conditioning"
 Columns = list[tuple[Label, Array]]
 
 
-def columns(sweep: JointSweep, what: tuple[object, ...], more: object = None) -> Columns:
+def columns(sweep: JointSweep, what: tuple[NameLike, ...], more: Mapping[str, ArrayLike] | None = None) -> Columns:
     """Return quantities by name as columns with their labels; all coordinates unless given."""
-    names = [getattr(one, "name", one) for one in what] or list(sweep.labels.joints)
+    names = [str(getattr(one, "name", one)) for one in what] or list(sweep.labels.joints)
     found = [column for name in names for column in _named(sweep, name)]
     if more is not None:
         if not isinstance(more, Mapping):
@@ -40,19 +43,19 @@ def columns(sweep: JointSweep, what: tuple[object, ...], more: object = None) ->
     return found
 
 
-def _named(sweep: JointSweep, name: object) -> Columns:
+def _named(sweep: JointSweep, name: str) -> Columns:
     """Return the columns of one quantity."""
     labels = sweep.labels
     if name in labels.joints:
         where = labels.q_slice(name)
         return list(zip(labels.coordinates[where], sweep.q[:, where].T, strict=True))
-    joint, _, word = str(name).rpartition(".")
+    joint, _, word = name.rpartition(".")
     if word == "ratio" and joint in labels.joints:
         where = labels.v_slice(joint)
         of = [Label(one.owner, f"{one.what} over {sweep.input}", "") for one in labels.velocities[where]]
         return list(zip(of, sweep.ratios[:, where].T, strict=True))
-    if str(name).startswith(_TRANSMISSION):
-        found = sweep.transmission(str(name).removeprefix(_TRANSMISSION).strip() or None)
+    if name.startswith(_TRANSMISSION):
+        found = sweep.transmission(name.removeprefix(_TRANSMISSION).strip() or None)
         return [(Label(found.joint, _TRANSMISSION, "deg"), np.degrees(found.angle))]
     if name == _CONDITIONING:
         return [(Label("", _CONDITIONING, ""), sweep.conditioning)]
@@ -63,13 +66,13 @@ def _named(sweep: JointSweep, name: object) -> Columns:
     raise StateError(f"a sweep has no {suggestion(name, known)}; ratios are called by joint: A.ratio")
 
 
-def _label(name: object) -> Label:
+def _label(name: str) -> Label:
     """Return the label of a further column: "camber [deg]"."""
     text, _, unit = str(name).partition(" [")
     return Label("", text, unit.rstrip("]"))
 
 
-def _values(name: object, values: object, count: int) -> Array:
+def _values(name: str, values: ArrayLike, count: int) -> Array:
     try:
         numbers = np.asarray(values, dtype=np.float64)  # NaN where a sweep has ended
     except Exception:  # whatever it raises, these are no numbers
@@ -79,7 +82,7 @@ def _values(name: object, values: object, count: int) -> Array:
     return numbers
 
 
-def table(sweep: JointSweep, what: tuple[object, ...], more: object) -> pd.DataFrame:
+def table(sweep: JointSweep, what: tuple[NameLike, ...], more: Mapping[str, ArrayLike] | None) -> pd.DataFrame:
     """Return quantities as columns, the input first."""
     import pandas as pd
 
@@ -89,7 +92,9 @@ def table(sweep: JointSweep, what: tuple[object, ...], more: object) -> pd.DataF
     return pd.DataFrame({label.column: found.values[:, k] for k, label in enumerate(found.labels)})
 
 
-def write_csv(sweep: JointSweep, path: object, what: tuple[object, ...], more: object) -> None:
+def write_csv(
+    sweep: JointSweep, path: FilePath, what: tuple[NameLike, ...], more: Mapping[str, ArrayLike] | None
+) -> None:
     """Write a table as text, every number with all its digits."""
     place = new_file(path)
     text = table(sweep, what, more).to_csv(index=False, lineterminator="\n")
@@ -100,7 +105,9 @@ def write_csv(sweep: JointSweep, path: object, what: tuple[object, ...], more: o
     write_whole(place, write)
 
 
-def plotted(sweep: JointSweep, what: tuple[object, ...], more: object, path: object) -> Figure:
+def plotted(
+    sweep: JointSweep, what: tuple[NameLike, ...], more: Mapping[str, ArrayLike] | None, path: FilePath | None
+) -> Figure:
     """Return a figure with one diagram for each unit over the input, and write it if a path is given."""
     place = None if path is None else new_file(path)
     units: dict[str, Columns] = {}

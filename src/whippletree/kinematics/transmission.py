@@ -19,6 +19,7 @@ import numpy as np
 from whippletree.errors import ModelError
 from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import JointLike
 from whippletree.model.description import GROUND, Description, JointUse
 from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
@@ -80,7 +81,7 @@ def _in_numbers(description: Description, parameters: ParameterValues) -> Descri
     return description.folded()
 
 
-def _loop(system: System, driven: str, joint: object) -> list[str]:
+def _loop(system: System, driven: str, joint: JointLike | None) -> list[str]:
     """Return the joints that move around the shortest loop with both the input and the joint in it.
 
     The input comes first, then what follows on the link that it drives.

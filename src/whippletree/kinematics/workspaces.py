@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
-from whippletree.foundation.arrays import Indices
+from whippletree.foundation.arrays import FilePath, Indices
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
@@ -23,6 +24,7 @@ from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.kinematics.inverse_kinematics import PoseSolver
 from whippletree.kinematics.kinematic_tolerances import IK_REACHED, NEIGHBOUR, NO_MOTION, TOGETHER
 from whippletree.kinematics.pose_targets import read_targets
+from whippletree.model.argument_types import Freedoms, JointValues, PlaceLike
 from whippletree.results.output_files import new_file
 from whippletree.results.plot_files import new_figure, write_figure
 from whippletree.spatial.scalars import shown
@@ -74,7 +76,7 @@ class Workspace:
             lines.append(", ".join(f"{axis} from {low:.4g} to {high:.4g} m" for axis, low, high in spans))
         return "\n".join(lines)
 
-    def plot(self, axes: str = "", *, colour: str = "conditioning", path: object = None) -> Figure:
+    def plot(self, axes: str = "", *, colour: str = "conditioning", path: FilePath | None = None) -> Figure:
         """Draw the points in a plane of the ground ("xz"; that in which they lie widest unless given), coloured by
         "conditioning" or "dexterity"; points that are not reached are small and grey. `path` writes it to a file.
 
@@ -85,13 +87,13 @@ class Workspace:
 
 def workspace(
     system: System,
-    frame: object,
-    inputs: object = None,
+    frame: PlaceLike,
+    inputs: Mapping[Any, ArrayLike] | None = None,
     *,
-    poses: object = None,
-    actuators: object = None,
-    start: object = None,
-    hold: object = None,
+    poses: ArrayLike | None = None,
+    actuators: Freedoms | None = None,
+    start: JointValues = None,
+    hold: Freedoms | None = None,
     limits: bool = True,
     t: float = 0.0,
     parameters: ParameterValues = None,
@@ -122,6 +124,7 @@ def workspace(
         acting[freedoms] = True
         points = np.full((len(nodes), 3), np.nan)
     else:
+        assert poses is not None
         shape, points = _pose_grid(poses)
         wanted = given_numbers(poses, "poses=")
         wanted = wanted.reshape(len(points), *wanted.shape[len(shape) :])
@@ -186,7 +189,7 @@ def _measures(system: System, name: str, q: Array, path: InputPath, parameters: 
 # ---------------------------------------------------------------------- grids
 
 
-def _input_grid(system: System, inputs: object) -> tuple[list[int], Array]:
+def _input_grid(system: System, inputs: Mapping[Any, ArrayLike]) -> tuple[list[int], Array]:
     """Return the freedoms that are varied, and their values (..., k) on a grid."""
     if not isinstance(inputs, Mapping) or not inputs:
         raise StateError("inputs must map joints, or (joint, index) pairs, to the values that they take")
@@ -202,7 +205,7 @@ def _input_grid(system: System, inputs: object) -> tuple[list[int], Array]:
     return freedoms, np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
 
 
-def _pose_grid(poses: object) -> tuple[tuple[int, ...], Array]:
+def _pose_grid(poses: ArrayLike) -> tuple[tuple[int, ...], Array]:
     """Return the shape of a grid of poses (..., 4, 4) or positions (..., 3), and the positions (n, 3)."""
     numbers = given_numbers(poses, "poses=")
     if numbers.shape[-2:] == (4, 4) and numbers.ndim > 2:
@@ -275,7 +278,7 @@ def _by_poses(solver: PoseSolver) -> Solve:
     return solve
 
 
-def _plotted(space: Workspace, axes: str, colour: str, path: object) -> Figure:
+def _plotted(space: Workspace, axes: str, colour: str, path: FilePath | None) -> Figure:
     """Return a figure of the points in a plane, and write it if a path is given."""
     place = None if path is None else new_file(path)
     points, reached = space.points.reshape(-1, 3), space.reached.ravel()

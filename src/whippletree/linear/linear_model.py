@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from whippletree.errors import ResultError, StateError
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
 from whippletree.foundation.short_text import readable
@@ -126,7 +128,7 @@ class LinearModel:
 
     # ------------------------------------------------------------------ responses
 
-    def frequency_response(self, w: object) -> npt.NDArray[np.complex128]:
+    def frequency_response(self, w: ArrayLike) -> npt.NDArray[np.complex128]:
         """Return C (iw - A)^-1 B + D at frequencies in rad/s: (n, outputs, inputs).
 
         >>> from whippletree.system.example_systems import pendulum
@@ -226,7 +228,7 @@ class LinearModel:
             outputs=_without_dots(self.outputs),
         )
 
-    def save(self, path: object) -> None:
+    def save(self, path: FilePath) -> None:
         """Write matrices and names as a MATLAB file (.mat)."""
         from scipy.io import savemat
 
@@ -240,7 +242,7 @@ class LinearModel:
         content = {**matrices, "offset": self.offset.reshape(-1, 1), **names}
         write_whole(place, lambda file: savemat(file, content, oned_as="column"))
 
-    def plot(self, what: str = "modes", *, path: object = None) -> Figure:
+    def plot(self, what: str = "modes", *, path: FilePath | None = None) -> Figure:
         """Draw "modes" (shapes as bars), "eigenvalues", "frequency response" or "step", and write it to a path."""
         from whippletree.linear.linear_plots import drawn
 
@@ -280,7 +282,7 @@ def _without_dots(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _frequencies(w: object) -> Array:
+def _frequencies(w: ArrayLike) -> Array:
     try:
         omegas = np.atleast_1d(np.asarray(w))
     except Exception:  # whatever it raises, these are no numbers
@@ -290,7 +292,7 @@ def _frequencies(w: object) -> Array:
     return omegas.astype(np.float64)
 
 
-def _positive(value: object, what: str) -> float:
+def _positive(value: float, what: str) -> float:
     found = number(value, f"{what}=")
     if not found > 0:
         raise StateError(f"{what}= must be a positive number, not {shown(value)}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whippletree.errors import StateError
+from whippletree.foundation.arrays import FilePath
 from whippletree.kernels.kernel import Array
 from whippletree.linear.linear_tolerances import ENTRY_ERROR, ROUNDING, SHOWN_SHARE
 from whippletree.results.output_files import new_file
@@ -32,7 +33,7 @@ _FEW = 0.1
 """A response that stands out from rounding at a smaller share of its points is zero: they are its resonances."""
 
 
-def drawn(model: LinearModel, what: str, path: object) -> Figure:
+def drawn(model: LinearModel, what: str, path: FilePath | None) -> Figure:
     """Return a figure of a linear model, and write it if a path is given."""
     if not isinstance(what, str) or what not in _KINDS:
         raise StateError(f"a linear model is drawn as {', '.join(map(repr, _KINDS))}, not {shown(what)}")

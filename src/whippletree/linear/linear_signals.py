@@ -105,7 +105,7 @@ def freedom_labels(system: System) -> tuple[list[tuple[str, str]], list[tuple[st
     return places, speeds
 
 
-def named_inputs(system: System, names: object) -> list[InputSignal]:
+def named_inputs(system: System, names: Sequence[Any]) -> list[InputSignal]:
     """Return the inputs that names stand for.
 
     A joint, or (joint, index), means its effort, "joint.effort" too; "joint.acceleration" that of a prescribed joint;
@@ -140,7 +140,7 @@ def _input(system: System, given: object) -> list[InputSignal]:
     )
 
 
-def _of_joint(system: System, joint: str, word: str, index: object) -> list[InputSignal]:
+def _of_joint(system: System, joint: str, word: str, index: int | None) -> list[InputSignal]:
     where = system.v_slice(joint)
     mask = system.kernels.inputs.freedoms([joint if index is None else (joint, index)], "inputs")
     use = next(one for one in system.description.coordinate_owners if one.name == joint)  # not empty: v_slice knows it
@@ -163,7 +163,7 @@ def _of_joint(system: System, joint: str, word: str, index: object) -> list[Inpu
     return found
 
 
-def named_outputs(at: NominalState, maps: LinearMaps, names: object) -> list[OutputSignal]:
+def named_outputs(at: NominalState, maps: LinearMaps, names: Sequence[Any]) -> list[OutputSignal]:
     """Return the outputs that names stand for.
 
     A joint means its coordinates, and a body or frame its position; "joint.velocity", "joint.acceleration",
@@ -341,7 +341,7 @@ def _signals(labels: Sequence[tuple[str, str]], rows: Array, values: Array) -> l
     ]
 
 
-def signal_list(names: object, what: str) -> list[Any]:
+def signal_list(names: Sequence[Any], what: str) -> list[Any]:
     """Return names as a list; one name alone is refused, as it is elsewhere."""
     items = listed(names)
     if items is None:

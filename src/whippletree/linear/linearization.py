@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
@@ -34,6 +35,7 @@ from whippletree.linear.linear_signals import (
     named_outputs,
 )
 from whippletree.linear.nominal_state import NominalState, moving_axes, read_state
+from whippletree.model.argument_types import JointValues
 from whippletree.system import System
 from whippletree.system.evaluator import ParameterValues
 
@@ -45,13 +47,13 @@ Indices = npt.NDArray[np.int_]
 @user_facing
 def linearize(
     system: System,
-    q: object = None,
-    v: object = None,
-    tau: object = None,
+    q: JointValues = None,
+    v: JointValues = None,
+    tau: JointValues = None,
     *,
-    a: object = None,
+    a: JointValues = None,
     t: float = 0.0,
-    z: object = None,
+    z: ArrayLike | None = None,
     parameters: ParameterValues = None,
     inputs: Sequence[object] = (),
     outputs: Sequence[object] = (),

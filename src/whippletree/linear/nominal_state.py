@@ -8,9 +8,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import JointValues
 from whippletree.system import System
 from whippletree.system.evaluator import ParameterValues
 from whippletree.system.input_reader import as_array
@@ -57,7 +59,14 @@ class NominalState:
 
 
 def read_state(
-    system: System, q: object, v: object, tau: object, a: object, t: object, z: object, parameters: ParameterValues
+    system: System,
+    q: JointValues,
+    v: JointValues,
+    tau: JointValues,
+    a: JointValues,
+    t: float,
+    z: ArrayLike | None,
+    parameters: ParameterValues,
 ) -> NominalState:
     """Return the state that a user gave; anything not given is as at the start of a run, at rest."""
     inputs = system.kernels.inputs

@@ -14,6 +14,7 @@ from whippletree.elements.bodies import BodyKind, OwnCoordinates
 from whippletree.elements.closures import DeclaredClosure, Side
 from whippletree.elements.forces import Force
 from whippletree.errors import ModelError
+from whippletree.model.argument_types import BodyLike, CoordinateLike, JointLike, PlaceLike
 from whippletree.model.declared_order import DeclaredOrders
 from whippletree.model.description import (
     GROUND,
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BodyLike", "CoordinateLike", "CoordinateUse", "JointLike", "PlaceLike", "Registry", "SideLike", "SideUse"]
 
-BodyLike: TypeAlias = BodyHandle | str
-PlaceLike: TypeAlias = BodyHandle | FrameHandle | str
-JointLike: TypeAlias = JointHandle | str
-CoordinateLike: TypeAlias = JointLike | tuple[JointLike, int]
 SideLike: TypeAlias = PlaceLike | tuple[PlaceLike, VectorLike]
 SideUse: TypeAlias = tuple[str, Placement]
 CoordinateUse: TypeAlias = tuple[str, int]

@@ -300,7 +300,12 @@ class NaturalCoordinates:
         return both[..., : self.n_coordinates], both[..., self.n_coordinates :]
 
     def joint_state(
-        self, x: ArrayLike, rates: ArrayLike | None = None, *, near: object = None, parameters: ParameterValues = None
+        self,
+        x: ArrayLike,
+        rates: ArrayLike | None = None,
+        *,
+        near: ArrayLike | None = None,
+        parameters: ParameterValues = None,
     ) -> tuple[Array, Array]:
         """Return q and v that belong to natural coordinates and velocities, bodies fitted to rigid ones.
 
@@ -355,7 +360,7 @@ class NaturalCoordinates:
         found = ca.Function("jacobian", [conditions.x, conditions.t, *self.parameter_symbols], [conditions.jacobian])
         return np.array(ca.densify(found(x, 0.0, *self.parameter_values(parameters))))
 
-    def _rows(self, value: object, name: str, size: int) -> Array:
+    def _rows(self, value: ArrayLike, name: str, size: int) -> Array:
         """Return finite numbers (size) or (k, size)."""
         try:
             found = np.array(value, dtype=np.float64)
@@ -365,7 +370,7 @@ class NaturalCoordinates:
             raise StateError(f"{name}= must be {size} finite numbers, or rows of so many, not {shown(value)}")
         return np.ascontiguousarray(found)
 
-    def _one(self, value: object, name: str) -> Array:
+    def _one(self, value: ArrayLike, name: str) -> Array:
         """Return the coordinates or velocities (n) of one state."""
         found = self._rows(value, name, self.n_coordinates)
         if found.ndim > 1:
@@ -380,7 +385,7 @@ class NaturalCoordinates:
         described = self.system.description.parameters
         return [ca.SX(ca.vertcat(*(p.symbol for p in described)))] if described else []
 
-    def parameter_values(self, given: object = None) -> list[Array]:
+    def parameter_values(self, given: ParameterValues = None) -> list[Array]:
         """Return the numbers of the parameters as one input, as described unless given; nothing if there are none."""
         described = self.system.description.parameters
         if not described:

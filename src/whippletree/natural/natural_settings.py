@@ -36,7 +36,14 @@ for fast motion (docs/theory/natural_coordinates.md).
 """
 
 
-def step_settings(natural: NaturalCoordinates, h: float, alpha: object, mu: object, *, projections: bool) -> Array:
+def step_settings(
+    natural: NaturalCoordinates,
+    h: float,
+    alpha: float | Mapping[str, float] | None,
+    mu: float | Mapping[str, float] | None,
+    *,
+    projections: bool,
+) -> Array:
     """Return the step, and alpha and mu of every condition: one for all, or by name, the others having the usual one.
 
     >>> from whippletree.system.example_systems import pendulum
@@ -51,7 +58,9 @@ def step_settings(natural: NaturalCoordinates, h: float, alpha: object, mu: obje
     return np.concatenate([[h], weights, times])
 
 
-def _by_condition(natural: NaturalCoordinates, given: object, name: str, otherwise: float) -> Array:
+def _by_condition(
+    natural: NaturalCoordinates, given: float | Mapping[str, float] | None, name: str, otherwise: float
+) -> Array:
     names = natural.conditions
     found = np.full(len(names), otherwise)
     if isinstance(given, Mapping):

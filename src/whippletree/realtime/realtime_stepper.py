@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import SimulationError, StateError
 from whippletree.foundation.once import made_once
@@ -18,6 +19,7 @@ from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.lowering import LIBRARY_FUNCTIONS, StraightLine
 from whippletree.kernels.tape import OperationCount
+from whippletree.model.argument_types import JointValues, PlaceLike
 from whippletree.model.names import quoted, suggestion
 from whippletree.realtime.c_files import step_file
 from whippletree.realtime.paced_runs import PacedRun, keep_pace
@@ -62,9 +64,9 @@ def realtime(
     iterations: int = 2,
     formulation: str = "auto",
     wrenches: Sequence[object] = (),
-    q: object = None,
-    v: object = None,
-    z: object = None,
+    q: JointValues = None,
+    v: JointValues = None,
+    z: ArrayLike | None = None,
     t: float = 0.0,
     parameters: ParameterValues = None,
     alpha: float | None = None,
@@ -100,7 +102,7 @@ def realtime(
 
 
 def _natural_choice(
-    method: str, formulation: str, alpha: float | None, mu: float | None, projections: object
+    method: str, formulation: str, alpha: float | None, mu: float | None, projections: bool
 ) -> NaturalChoice | None:
     """Return the options of steps in natural coordinates; None for other methods, which take none of them."""
     given = {"alpha": alpha, "mu": mu, "projections": projections or None}
@@ -220,7 +222,7 @@ class RealtimeStepper:
 
     # ------------------------------------------------------------------ steps
 
-    def step(self, tau: object = None) -> StepStatus:
+    def step(self, tau: JointValues = None) -> StepStatus:
         """Take one step under the present inputs, with efforts `tau` from now on if they are given.
 
         >>> from whippletree.system.example_systems import pendulum
@@ -242,7 +244,7 @@ class RealtimeStepper:
             self.status = StepStatus(int(status))
         return self.status
 
-    def set(self, **inputs: object) -> None:
+    def set(self, **inputs: JointValues) -> None:
         """Set inputs that act from the next step on, by name, efforts also by joint.
 
         >>> from whippletree.system.example_systems import pendulum
@@ -254,11 +256,11 @@ class RealtimeStepper:
         for name, value in inputs.items():
             self._set(name, value)
 
-    def set_wrench(self, place: object, wrench: object) -> None:
+    def set_wrench(self, place: PlaceLike, wrench: ArrayLike) -> None:
         """Set the wrench [moment; force] that acts on a body or frame from the next step on, in ground axes."""
         self._set(f"wrench on {self.system.kernels.inputs.place_name(place)}", wrench)
 
-    def _set(self, name: str, value: object) -> None:
+    def _set(self, name: str, value: JointValues) -> None:
         into = self.inputs.get(name)
         if into is None:
             hint = ": list it in wrenches= when the stepper is made" if name.startswith("wrench on ") else ""

@@ -19,6 +19,7 @@ from whippletree.elements.closures import Closure, Coincident, Distance, InPlane
 from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import NameLike, Names
 from whippletree.model.description import ForceUse
 from whippletree.model.names import suggestion
 from whippletree.results.labels import Label, effort_unit, rate_unit
@@ -79,7 +80,7 @@ class Columns:
         return self.values[:, 0] if self.values.shape[1] == 1 else self.values
 
 
-def names(what: object) -> tuple[Any, ...]:
+def names(what: Names) -> tuple[Any, ...]:
     """Return one name or several as a tuple.
 
     >>> names("A"), names(["A", "B"])
@@ -93,7 +94,7 @@ def names(what: object) -> tuple[Any, ...]:
     return tuple(items)
 
 
-def columns(run: Trajectory, name: object) -> Columns:
+def columns(run: Trajectory, name: NameLike) -> Columns:
     """Return the columns that a name stands for.
 
     >>> from whippletree.results.example_runs import swing

@@ -17,6 +17,7 @@ from whippletree.elements.bodies.flexible import LARGEST_DEFLECTION, LARGEST_ROT
 from whippletree.errors import ModelError
 from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import BodyLike
 from whippletree.model.names import quoted
 from whippletree.results.replay import Replay
 from whippletree.system import System
@@ -47,13 +48,13 @@ class Deformation(NamedTuple):
         return np.asarray(np.linalg.norm(self.displacement, axis=-1).max(axis=-1, initial=0.0))
 
 
-def flexible_body(system: System, body: object) -> tuple[FlexibleBody, slice]:
+def flexible_body(system: System, body: BodyLike) -> tuple[FlexibleBody, slice]:
     """Return a flexible body by name or handle, and where its modal coordinates are."""
     name, kind = flexible_kind(system.description, body)
     return kind, system.q_slice(name)
 
 
-def deformation(system: System, q: Array, body: object) -> Deformation:
+def deformation(system: System, q: Array, body: BodyLike) -> Deformation:
     """Return how a flexible body is deformed at states (n, nq)."""
     kind, own = flexible_body(system, body)
     found = kind.motion(q[..., own])
@@ -79,7 +80,7 @@ class Stress(NamedTuple):
         return np.asarray(np.sqrt(normal / 2 + 3 * (xy**2 + yz**2 + zx**2)))
 
 
-def stress(system: System, q: Array, body: object) -> Stress:
+def stress(system: System, q: Array, body: BodyLike) -> Stress:
     """Return the stresses of a flexible body at states (n, nq)."""
     kind, own = flexible_body(system, body)
     if kind.drawn is None or "stress" not in kind.drawn:

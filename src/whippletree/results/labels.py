@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from whippletree.errors import ModelError
+from whippletree.model.argument_types import JointLike
 from whippletree.model.names import suggestion
 from whippletree.system import System
 
@@ -104,7 +105,7 @@ class Labels:
             system.element_states,
         )
 
-    def joint(self, joint: object) -> str:
+    def joint(self, joint: JointLike) -> str:
         """Return the name of a joint, given by name or handle, checked.
 
         >>> from whippletree.system.example_systems import four_bar
@@ -116,7 +117,7 @@ class Labels:
             raise ModelError(f"there is no joint {suggestion(name, self.joints)}")
         return name
 
-    def state(self, name: object) -> int:
+    def state(self, name: str) -> int:
         """Return the place of an element's state, by name."""
         if not isinstance(name, str) or name not in self.states:
             raise ModelError(f"there is no state {suggestion(name, self.states)}")

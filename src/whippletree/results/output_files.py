@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from whippletree.errors import ResultError, StateError
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.output_paths import LONGEST_PATH, obstacle
 from whippletree.foundation.whole_files import replace_file
 from whippletree.spatial.scalars import shown
@@ -33,7 +34,7 @@ def as_path(path: Any) -> Path:
         raise StateError(f"the path of a file must be text, got {shown(path)}: {error}") from None
 
 
-def existing_file(path: object) -> Path:
+def existing_file(path: FilePath) -> Path:
     """Return the path of a file that is to be read; refuse what is no file, of which there may be no end.
 
     >>> existing_file("run.nc").name
@@ -46,7 +47,7 @@ def existing_file(path: object) -> Path:
     return named
 
 
-def new_file(path: object) -> Path:
+def new_file(path: FilePath) -> Path:
     """Return the path of a file that is to be written; refuse a folder that is not there, and what is no file.
 
     >>> new_file("run.nc").name
@@ -61,7 +62,7 @@ def new_file(path: object) -> Path:
     return named
 
 
-def write_whole(path: object, write: Callable[[BinaryIO], None], *, private: bool = False) -> Path:
+def write_whole(path: FilePath, write: Callable[[BinaryIO], None], *, private: bool = False) -> Path:
     """Write a file of results, whole or not at all (see `replace_file`); a `private` one is for its owner only.
 
     >>> import tempfile

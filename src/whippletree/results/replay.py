@@ -54,15 +54,15 @@ class Replay:
     efforts: Array | None = None  # (n, nv), or (nv,) if they are the same in all states
     work: Array | None = None  # (n, 2): put in, dissipated
 
-    def pose(self, place: object) -> Array:
+    def pose(self, place: PlaceLike) -> Array:
         """Return a body's or frame's poses (n, 4, 4)."""
         return self._one(lambda r: r.system.pose(r.q, place, **r.options()))
 
-    def velocity(self, place: object, frame: str = "ground") -> Array:
+    def velocity(self, place: PlaceLike, frame: str = "ground") -> Array:
         """Return a body's or frame's velocities [angular; linear] (n, 6)."""
         return self._one(lambda r: r.system.velocity(r.q, r.v, place, frame=frame, **r.options()))
 
-    def acceleration(self, place: object, frame: str = "ground") -> Array:
+    def acceleration(self, place: PlaceLike, frame: str = "ground") -> Array:
         """Return a body's or frame's accelerations [angular; linear] (n, 6)."""
         return self._one(
             lambda r: r.system.acceleration(r.q, r.v, r.found_accelerations(), place, frame=frame, **r.options())

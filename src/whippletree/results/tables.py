@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
 from whippletree.errors import ResultError, StateError
+from whippletree.foundation.arrays import FilePath
+from whippletree.model.argument_types import Names
 from whippletree.results.columns import Columns, columns, names
 from whippletree.results.datasets import complete
 from whippletree.results.labels import Label
@@ -29,7 +31,7 @@ _ROWS = 100_000
 """How many rows of text are made at a time."""
 
 
-def table(run: Trajectory, what: object) -> pd.DataFrame:
+def table(run: Trajectory, what: Names) -> pd.DataFrame:
     """Return quantities as columns with names and units, time first.
 
     >>> from whippletree.results.example_runs import swing
@@ -43,7 +45,7 @@ def table(run: Trajectory, what: object) -> pd.DataFrame:
     return pd.DataFrame({label.column: found.values[:, k] for k, label in enumerate(found.labels)})
 
 
-def write_csv(run: Trajectory, path: object, what: object) -> None:
+def write_csv(run: Trajectory, path: FilePath, what: Names) -> None:
     """Write a table as text, every number with all its digits."""
     new_file(path)
     frame = table(run, what)
@@ -56,7 +58,7 @@ def write_csv(run: Trajectory, path: object, what: object) -> None:
     write_whole(path, write)
 
 
-def write_parquet(run: Trajectory, path: object, what: object) -> None:
+def write_parquet(run: Trajectory, path: FilePath, what: Names) -> None:
     """Write a table as Parquet."""
     try:
         import pyarrow as pa
@@ -71,7 +73,7 @@ def write_parquet(run: Trajectory, path: object, what: object) -> None:
     write_whole(path, lambda file: parquet.write_table(whole, file))
 
 
-def save(run: Trajectory, path: object) -> None:
+def save(run: Trajectory, path: FilePath) -> None:
     """Write a run as NetCDF; refuse names that say that they are something else."""
     _write_netcdf(path, lambda: complete(run), "a run is saved as NetCDF", "; to_csv() and to_parquet() write tables")
 
@@ -90,7 +92,7 @@ def _write_netcdf(path: object, make: Callable[[], xr.Dataset], what: str, other
     write_whole(path, lambda file: _all_of(file, image))
 
 
-def read(path: object) -> xr.Dataset:
+def read(path: FilePath) -> xr.Dataset:
     """Return what a NetCDF file holds that `save` has written."""
     place = existing_file(path)
     try:

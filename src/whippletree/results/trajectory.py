@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, ResultError, StateError
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.late_imports import Verb
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.foundation.short_text import Named
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import BodyLike, JointValues, NameLike, Names, ParameterValues
 from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.model.names import quoted, suggestion
 from whippletree.results.certificate import Certificate
@@ -81,16 +84,16 @@ class Trajectory:
     def __init__(
         self,
         system: System | None,
-        t: object,
-        q: object,
-        v: object,
-        z: object = None,
+        t: ArrayLike,
+        q: ArrayLike,
+        v: ArrayLike,
+        z: ArrayLike | None = None,
         certificate: Certificate | None = None,
         events: Iterable[object] = (),
         info: Mapping[str, object] | None = None,
-        parameters: object = None,
-        efforts: object = None,
-        work: object = None,
+        parameters: ParameterValues = None,
+        efforts: JointValues = None,
+        work: ArrayLike | None = None,
         labels: Labels | None = None,
     ) -> None:
         t = _rows(t, "t", None, ())
@@ -152,8 +155,8 @@ class Trajectory:
     @overload
     def __getitem__(self, key: slice) -> Trajectory: ...
     @overload
-    def __getitem__(self, key: str) -> Array: ...
-    def __getitem__(self, key: object) -> Any:
+    def __getitem__(self, key: NameLike) -> Array: ...
+    def __getitem__(self, key: int | slice | NameLike) -> Any:
         """Return a quantity by name, (n,) or (n, k); the state of an output by its number; outputs by a slice.
 
         >>> from whippletree.results.example_runs import swing
@@ -167,12 +170,12 @@ class Trajectory:
             if not -len(self) <= key < len(self):
                 raise StateError(f"there is no output {key}: the run has {len(self)}")
             return Instant(self.q[key], self.v[key], self.z[key])
-        return columns(self, key).plain
+        return columns(self, cast(NameLike, key)).plain
 
     def __iter__(self) -> Iterator[Instant]:
         return (Instant(*rows) for rows in zip(self.q, self.v, self.z, strict=True))
 
-    def coordinates(self, joint: object) -> Array:
+    def coordinates(self, joint: JointLike) -> Array:
         """Return a joint's coordinates: (n,), or (n, k) if it has several.
 
         >>> from whippletree.results.example_runs import swing
@@ -181,7 +184,7 @@ class Trajectory:
         """
         return _plain(self.q[:, self.labels.q_slice(self.labels.joint(joint))])
 
-    def velocities(self, joint: object) -> Array:
+    def velocities(self, joint: JointLike) -> Array:
         """Return a joint's velocities: (n,), or (n, k) if it has several.
 
         >>> from whippletree.results.example_runs import swing
@@ -196,7 +199,7 @@ class Trajectory:
 
     # ------------------------------------------------------------------ what follows from the states
 
-    def pose(self, place: object) -> Array:
+    def pose(self, place: PlaceLike) -> Array:
         """Return the poses of a body or frame (n, 4, 4), in the ground frame.
 
         >>> from whippletree.results.example_runs import swing
@@ -205,7 +208,7 @@ class Trajectory:
         """
         return self.replay.pose(place)
 
-    def position(self, place: object) -> Array:
+    def position(self, place: PlaceLike) -> Array:
         """Return the positions of a body's or frame's origin (n, 3), in the ground frame.
 
         >>> from whippletree.results.example_runs import swing
@@ -214,7 +217,7 @@ class Trajectory:
         """
         return self.pose(place)[:, :3, 3]
 
-    def velocity(self, place: object, *, frame: str = "ground") -> Array:
+    def velocity(self, place: PlaceLike, *, frame: str = "ground") -> Array:
         """Return the velocities [angular; linear] of a body's or frame's origin (n, 6), in ground axes or its own.
 
         >>> from whippletree.results.example_runs import swing
@@ -223,7 +226,7 @@ class Trajectory:
         """
         return self.replay.velocity(place, frame)
 
-    def acceleration(self, place: object, *, frame: str = "ground") -> Array:
+    def acceleration(self, place: PlaceLike, *, frame: str = "ground") -> Array:
         """Return the accelerations [angular; linear] of a body's or frame's origin (n, 6), in ground axes or its own.
 
         >>> from whippletree.results.example_runs import swing
@@ -293,7 +296,7 @@ class Trajectory:
         """
         return self.replay.energy()
 
-    def deformation(self, body: object) -> Deformation:
+    def deformation(self, body: BodyLike) -> Deformation:
         """Return how a flexible body is deformed: displacements and small rotations (n, S, 3) in its own frame.
 
         They are those of its stations, or of its interfaces if it has no stations; `positions` says where these are.
@@ -304,7 +307,7 @@ class Trajectory:
         """
         return deformation(self.replay.system, self.q, body)
 
-    def section_forces(self, body: object) -> Array:
+    def section_forces(self, body: BodyLike) -> Array:
         """Return the section forces of a flexible body at its stations (n, S, 6).
 
         They are normal force, two shear forces, torque and two bending moments, in the sections' axes.
@@ -318,7 +321,7 @@ class Trajectory:
             raise ModelError(f"body {quoted(getattr(body, 'name', body))} was described without section forces")
         return np.asarray(np.einsum("sfk,nk->nsf", kind.drawn.array("section_forces"), self.q[:, own]))
 
-    def stress(self, body: object) -> Stress:
+    def stress(self, body: BodyLike) -> Stress:
         """Return the stresses (n, P, 6) of a flexible body that was made with `stress=`: xx, yy, zz, xy, yz, zx.
 
         They are in its own axes, at `positions`; `von_mises` (n, P) is the equivalent stress.
@@ -364,7 +367,7 @@ class Trajectory:
         found = interpolated(self.replay, times)
         return Instant(found.q[0], found.v[0], found.z[0])
 
-    def resample(self, times: object = None, *, every: float | None = None, close: bool = True) -> Trajectory:
+    def resample(self, times: ArrayLike | None = None, *, every: float | None = None, close: bool = True) -> Trajectory:
         """Return the run at other times within it: those given, or `every` so many seconds from its start on.
 
         Between outputs a time h apart, states are interpolated with an error of order h^4, on the manifold: quaternions
@@ -378,7 +381,7 @@ class Trajectory:
         """
         if (times is None) == (every is None):
             raise StateError("resample() takes either times, or every= so many seconds")
-        wanted = self._regular(every) if every is not None else _numbers(times, "times")
+        wanted = _numbers(times, "times") if times is not None else self._regular(every)
         if wanted.ndim != 1:
             raise StateError(f"times must be one row of numbers, not of shape {wanted.shape}")
         _check_times(wanted)
@@ -426,7 +429,7 @@ class Trajectory:
 
         return labelled(self, what)
 
-    def table(self, what: object = None) -> pd.DataFrame:
+    def table(self, what: Names | None = None) -> pd.DataFrame:
         """Return quantities by name as a table with names and units; the states unless told otherwise.
 
         >>> from whippletree.results.example_runs import swing
@@ -437,19 +440,19 @@ class Trajectory:
 
         return table(self, self._chosen(what))
 
-    def to_csv(self, path: object, what: object = None) -> None:
+    def to_csv(self, path: FilePath, what: Names | None = None) -> None:
         """Write a table as text; see `table`."""
         from whippletree.results.tables import write_csv
 
         write_csv(self, path, self._chosen(what))
 
-    def to_parquet(self, path: object, what: object = None) -> None:
+    def to_parquet(self, path: FilePath, what: Names | None = None) -> None:
         """Write a table as Parquet; see `table`."""
         from whippletree.results.tables import write_parquet
 
         write_parquet(self, path, self._chosen(what))
 
-    def plot(self, *names: object, x: object = None, path: object = None) -> Figure:
+    def plot(self, *names: NameLike, x: NameLike | None = None, path: FilePath | None = None) -> Figure:
         """Return a figure of quantities by name over time, all coordinates by default; write it if a path is given.
 
         `x` names a quantity that they are drawn over instead of time: `run.plot("servo", x="crank")`.
@@ -465,7 +468,7 @@ class Trajectory:
     else:
         animate = Verb("whippletree.viewer", "animate")
 
-    def save(self, path: object) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the run as NetCDF ("run.nc"), whole or not at all; `load` reads it again, bit for bit.
 
         The file holds states, labels and the certificate, and the model as the text of a model file; a warning says why
@@ -476,7 +479,7 @@ class Trajectory:
         save(self, path)
 
     @classmethod
-    def load(cls, path: object, system: System | None = None, *, check: bool = True) -> Trajectory:
+    def load(cls, path: FilePath, system: System | None = None, *, check: bool = True) -> Trajectory:
         """Return a run that was saved, with the system it was made with, which is built from the model in the file.
 
         A `system` that is given takes its place. Another one is refused; `check=False` lets one pass that has the same
@@ -505,7 +508,7 @@ class Trajectory:
             raise ResultError("the run was loaded without its system: load it with system= to compute anything from it")
         return Replay(self.system, self.t, self.q, self.v, self.z, self.parameters, self.efforts, self.work)
 
-    def _chosen(self, what: object) -> object:
+    def _chosen(self, what: Names | None) -> Names:
         return [name for name in STATES if name != "states" or self.labels.states] if what is None else what
 
     def _picked(self, rows: slice) -> Trajectory:
@@ -519,7 +522,7 @@ class Trajectory:
         parameters = of_rows(self.parameters, rows)
         return replace(self, t=t, **states, parameters=parameters, efforts=efforts, work=work, events=events)
 
-    def _regular(self, every: object) -> Array:
+    def _regular(self, every: float | None) -> Array:
         step = _numbers(every, "every")
         span = float(self.t[-1] - self.t[0])
         if step.shape != () or not step > 0:
@@ -547,7 +550,7 @@ def _labels(system: object) -> Labels:
     return Labels.of(system)
 
 
-def _parameters(system: System | None, given: object, n: int) -> Array | None:
+def _parameters(system: System | None, given: ParameterValues, n: int) -> Array | None:
     """Return the values of all parameters: those given, the others as described; rows if they change in the run."""
     if system is None:
         return None if given is None else _frozen(_numbers(given, "parameters"))
@@ -565,7 +568,7 @@ def _parameters(system: System | None, given: object, n: int) -> Array | None:
     return _frozen(values) if known else None
 
 
-def _efforts(system: System | None, value: object, n: int, nv: int) -> Array:
+def _efforts(system: System | None, value: JointValues, n: int, nv: int) -> Array:
     """Return efforts for every output, or the same for all, which may be given by joint."""
     if isinstance(value, Mapping) and system is not None:
         value = system.velocities(value)
@@ -607,7 +610,7 @@ def _rows(value: object, what: str, n: int | None, more: tuple[int, ...]) -> Arr
     return _frozen(array)
 
 
-def _frozen(array: object) -> Array:
+def _frozen(array: ArrayLike) -> Array:
     """Return an array that cannot be written to; one that could be is copied."""
     result = np.ascontiguousarray(array, dtype=np.float64)
     if result is array and result.flags.writeable:

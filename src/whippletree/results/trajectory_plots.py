@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from whippletree.errors import StateError
-from whippletree.foundation.arrays import Array
+from whippletree.foundation.arrays import Array, FilePath
+from whippletree.model.argument_types import NameLike
 from whippletree.results.columns import Columns, columns
 from whippletree.results.labels import Label
 from whippletree.results.output_files import new_file
@@ -67,7 +68,9 @@ class _Diagram(NamedTuple):
         return max(_INCHES, 0.4 + _LINE * sum(text.count("\n") + 1 for text in self.legend))
 
 
-def plotted(run: Trajectory, names: tuple[object, ...], x: object = None, path: object = None) -> Figure:
+def plotted(
+    run: Trajectory, names: tuple[NameLike, ...], x: NameLike | None = None, path: FilePath | None = None
+) -> Figure:
     """Return a figure with one diagram for each unit, and write it if a path is given."""
     place = None if path is None else new_file(path)
     across, at = _across(run, x)
@@ -85,7 +88,7 @@ def plotted(run: Trajectory, names: tuple[object, ...], x: object = None, path: 
     return figure
 
 
-def _across(run: Trajectory, x: object) -> tuple[Label, Array]:
+def _across(run: Trajectory, x: NameLike | None) -> tuple[Label, Array]:
     """Return what is drawn to the right, one column: time, or a quantity by its name."""
     if x is None:
         return Label("time", "", "s"), run.t

@@ -15,6 +15,7 @@ import numpy as np
 
 from whippletree.errors import SimulationError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import JointValues
 from whippletree.simulate import system_interface
 from whippletree.simulate.run_arguments import positive
 from whippletree.simulate.run_state import TIME
@@ -32,7 +33,7 @@ _FLOAT = np.dtype(np.float64)
 _NUMBERS = (float, np.float64)
 
 
-def checked_period(controller: object, period: object) -> float | None:
+def checked_period(controller: object, period: float | None) -> float | None:
     """Return the period of a controller, both checked; None if there is none.
 
     >>> checked_period(lambda t, q, v, z: [0.0], 1)
@@ -92,7 +93,7 @@ class ControlLaw:
         """Return the efforts that the controller wants, in an array that may be its own."""
         q, v, z = self._state
         try:
-            answer = self._controller(self._times.item(TIME), q.copy(), v.copy(), z.copy())
+            answer: Any = self._controller(self._times.item(TIME), q.copy(), v.copy(), z.copy())
         except SimulationError as error:
             raise SimulationError(f"{self._when} failed: {error}") from error
         except Exception as error:
@@ -120,7 +121,7 @@ class ControlLaw:
         good = type(answer) is np.ndarray and answer.dtype is _FLOAT and answer.shape == self._shape
         return answer if good else None
 
-    def _checked(self, answer: object) -> Array:
+    def _checked(self, answer: JointValues) -> Array:
         """Return any answer as efforts, or say what is wrong with it."""
         if answer is None:
             raise SimulationError(
@@ -201,7 +202,7 @@ def _methods(controller: object) -> tuple[Callable[[], object] | None, Callable[
     return (get_state, set_state) if callable(get_state) else (None, None)
 
 
-def _named(system: System, answer: object, error: WhippletreeError) -> str:
+def _named(system: System, answer: JointValues, error: WhippletreeError) -> str:
     """Say which joint's effort is not finite; if that is not it, what the error says."""
     try:
         values = system.velocities(answer) if isinstance(answer, Mapping) else np.asarray(answer, dtype=np.float64)

@@ -77,7 +77,7 @@ class Alpha:
         return np.array([self.am, self.af, self.b, self.g, float(self.fresh), *self.errors])
 
 
-def implicit_method(name: str, spectral_radius: object) -> Alpha:
+def implicit_method(name: str, spectral_radius: float | None) -> Alpha:
     """Return an implicit method, its spectral radius checked.
 
     >>> implicit_method("generalized_alpha", 0.0).am

@@ -6,9 +6,11 @@ import contextlib
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import NameLike
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import masked, number, shown
 from whippletree.system import System
@@ -16,7 +18,7 @@ from whippletree.system import System
 __all__ = ["KINDS", "duration_of", "finite", "increasing", "positive", "value_index"]
 
 
-def finite(value: object, what: str) -> float:
+def finite(value: float, what: str) -> float:
     """Return a finite number.
 
     >>> finite(2, "t0")
@@ -28,7 +30,7 @@ def finite(value: object, what: str) -> float:
         raise StateError(str(error)) from None
 
 
-def increasing(times: object, what: str) -> Array:
+def increasing(times: ArrayLike, what: str) -> Array:
     """Return times that do not go back as an array.
 
     >>> increasing([0, 1], "times")
@@ -44,7 +46,7 @@ def increasing(times: object, what: str) -> Array:
     return given
 
 
-def positive(value: object, what: str) -> float:
+def positive(value: float, what: str) -> float:
     """Return a positive number.
 
     >>> positive(2, "step")
@@ -62,7 +64,7 @@ _SHORTEST, _LONGEST = 1e-300, 1e18
 """The times that can be asked for, in seconds: shorter ones cannot be divided, and the universe is younger."""
 
 
-def duration_of(value: object) -> float:
+def duration_of(value: float) -> float:
     """Return a duration in seconds.
 
     >>> duration_of(2)
@@ -79,7 +81,7 @@ KINDS = ("velocity", "effort", "state", "parameter")
 """What can be set."""
 
 
-def value_index(system: System, kind: object, name: object, index: object) -> int:
+def value_index(system: System, kind: str, name: NameLike, index: int) -> int:
     """Return where something that can be set is among the numbers of its kind.
 
     >>> from whippletree.system.example_systems import pendulum

@@ -18,6 +18,7 @@ from whippletree.errors import AssemblyError, StateError
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import Baumgarte
 from whippletree.model.names import quoted
 from whippletree.simulate import system_interface
 from whippletree.simulate.driver import Driver
@@ -109,7 +110,7 @@ class Simulation:
         spectral_radius: float | None = None,
         max_step: float | None = None,
         formulation: str = "auto",
-        baumgarte: object = None,
+        baumgarte: Baumgarte = None,
         parameters: ParameterValues = None,
         on_event: OnEvent = None,
         checked: bool = True,
@@ -150,7 +151,7 @@ class Simulation:
         self._held: tuple[float, tuple[str, ...]] = (0.0, ())  # joints whose velocities were set, and when
         self._driver = Driver(self)
 
-    def _start_configuration(self, q: object) -> Array:
+    def _start_configuration(self, q: JointValues) -> Array:
         """Return the configuration to start from.
 
         By default that is where the system was assembled, or where drives and lengths that are parameters have it now.
@@ -161,7 +162,7 @@ class Simulation:
             return self.system.q0
         return self.system.assemble(self.system.q0, t=self.run_state.t, parameters=self.parameters)
 
-    def _start_velocities(self, v: object) -> Array:
+    def _start_velocities(self, v: JointValues) -> Array:
         now = self.run_state
         if v is not None:
             return system_interface.start_velocities(self.system, now.q, v, now.t, self.parameters)
@@ -217,7 +218,7 @@ class Simulation:
         return self.run_state.tau
 
     @tau.setter
-    def tau(self, tau: object) -> None:
+    def tau(self, tau: JointValues) -> None:
         self.run_state.tau[:] = system_interface.checked_efforts(self.system, tau)
 
     def __str__(self) -> str:
@@ -550,7 +551,7 @@ class Simulation:
         """
         return self._driver.go(outputs, watch, pause, resumed=resumed)
 
-    def _asked(self, until: object, *, resumed: bool) -> Array:
+    def _asked(self, until: ArrayLike, *, resumed: bool) -> Array:
         """Return the times that outputs are asked for at."""
         times, now = increasing(until, "until"), self.run_state.t
         if times.size and not resumed and times[0] < now - 1e-12 * max(1.0, abs(now)):
@@ -578,7 +579,7 @@ class Simulation:
             raise StateError(f"step={step:g} s is lost in rounding at t = {latest:g} s: take a larger one")
 
 
-def _tolerance(value: object) -> float:
+def _tolerance(value: float) -> float:
     """Return a tolerance that can be reached."""
     number = positive(value, "tolerance")
     if number < TIGHTEST_TOLERANCE:
@@ -588,7 +589,7 @@ def _tolerance(value: object) -> float:
     return number
 
 
-def _longest(given: object, stepper: Stepper) -> float:
+def _longest(given: float | None, stepper: Stepper) -> float:
     """Return the longest step that is allowed."""
     if given is None:
         return np.inf

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from whippletree.errors import FileError, StateError
 from whippletree.formulations.methods import registry
 from whippletree.kernels.kernel import Array, Kernel
+from whippletree.model.argument_types import Baumgarte, JointValues, ParameterValues
 from whippletree.model.io import write_text
 from whippletree.model.mechanism import Mechanism
 from whippletree.system import System
@@ -221,17 +223,17 @@ def set_chosen_formulation(system: System, chosen: str) -> None:
 # ---------------------------------------------------------------------- what users give
 
 
-def checked_time(system: System, t: object) -> float:
+def checked_time(system: System, t: ArrayLike) -> float:
     """Return a finite time."""
     return system.kernels.inputs.time(t)
 
 
-def checked_configuration(system: System, q: object) -> Array:
+def checked_configuration(system: System, q: JointValues) -> Array:
     """Return one configuration of finite numbers."""
     return np.array(system.kernels.inputs.configuration(q))
 
 
-def start_configuration(system: System, q: object, t: float, parameters: Array | None) -> Array:
+def start_configuration(system: System, q: JointValues, t: float, parameters: Array | None) -> Array:
     """Return a configuration to start from, given as a vector or by joint.
 
     Joints that are named stay where they are put. In loops the others follow, from where the system was assembled; on
@@ -248,14 +250,14 @@ def start_configuration(system: System, q: object, t: float, parameters: Array |
     return system.assemble(system.normalize(guess), hold=[*q], t=t, parameters=parameters)
 
 
-def start_velocities(system: System, q: Array, v: object, t: float, parameters: Array | None) -> Array:
+def start_velocities(system: System, q: Array, v: JointValues, t: float, parameters: Array | None) -> Array:
     """Return velocities to start with, given as a vector or by joint; those that are named stay, others follow."""
     if isinstance(v, Mapping) and system.kernels.closed:
         return system.consistent_velocities(q, v, hold=[*v], t=t, parameters=parameters)
     return system.kernels.inputs.motion(v, "v")[0]
 
 
-def checked_efforts(system: System, tau: object) -> Array:
+def checked_efforts(system: System, tau: JointValues) -> Array:
     """Return efforts, given as a vector or by joint."""
     if type(tau) is np.ndarray and tau.dtype is _FLOAT and tau.shape == (system.nv,) and _finite(tau):
         return tau.copy()
@@ -267,12 +269,12 @@ def _finite(numbers: Array) -> bool:
     return math.isfinite(sum(numbers.tolist()))
 
 
-def checked_parameters(system: System, parameters: object) -> Array | None:
+def checked_parameters(system: System, parameters: ParameterValues) -> Array | None:
     """Return one set of parameters, or None for the default ones."""
     return system.kernels.inputs.parameter_set(parameters)
 
 
-def checked_baumgarte(system: System, baumgarte: object, formulation: str) -> tuple[float, float] | None:
+def checked_baumgarte(system: System, baumgarte: Baumgarte, formulation: str) -> tuple[float, float] | None:
     """Return Baumgarte's two numbers, of a formulation that takes them and a mechanism that has loops; None if none."""
     if baumgarte is None:
         return None
@@ -281,7 +283,7 @@ def checked_baumgarte(system: System, baumgarte: object, formulation: str) -> tu
     return baumgarte_terms(baumgarte, formulation)
 
 
-def checked_vector(system: System, value: object, name: str, size: int) -> Array:
+def checked_vector(system: System, value: ArrayLike, name: str, size: int) -> Array:
     """Return one vector of finite numbers."""
     argument = system.kernels.inputs.argument(name, size)
     array = as_array(value, argument)

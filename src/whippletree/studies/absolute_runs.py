@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ _NOT_HERE = {
 def simulate_absolute(
     system: System,
     run: Callable[..., Trajectory],
-    t0: object,
+    t0: float,
     options: Mapping[str, object],
 ) -> Trajectory:
     """Let `run(system, t0=, **options)` go on the twin, and return the trajectory of the joints."""
@@ -65,7 +66,7 @@ def simulate_absolute(
 
 
 def _run(
-    absolute: AbsoluteCoordinates, run: Callable[..., Trajectory], t0: object, given: Mapping[str, object]
+    absolute: AbsoluteCoordinates, run: Callable[..., Trajectory], t0: float, given: Mapping[str, object]
 ) -> Trajectory:
     """Let a run of the twin go, and return the trajectory of the joints, as far as it came."""
     try:
@@ -76,7 +77,7 @@ def _run(
         raise
 
 
-def _start(absolute: AbsoluteCoordinates, given: dict[str, object], t: float) -> None:
+def _start(absolute: AbsoluteCoordinates, given: dict[str, Any], t: float) -> None:
     """Put the start and the efforts of the joints in terms of the twin."""
     system = absolute.joint_system
     parameters = system_interface.checked_parameters(system, given.get("parameters"))

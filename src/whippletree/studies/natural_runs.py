@@ -17,6 +17,7 @@ import numpy.typing as npt
 from whippletree.errors import DynamicsError, SimulationError, StateError
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array, NotFiniteError
+from whippletree.model.argument_types import JointValues
 from whippletree.model.names import suggestion
 from whippletree.natural.natural_coordinates import NaturalCoordinates
 from whippletree.natural.natural_march import March
@@ -92,13 +93,13 @@ class NaturalOptions:
     step: float
     iterations: int | None = None
     tolerance: float | None = None
-    alpha: object = None
-    mu: object = None
+    alpha: float | Mapping[str, float] | None = None
+    mu: float | Mapping[str, float] | None = None
     augmented: int = 0
     projections: bool = False
 
     @staticmethod
-    def read(given: Mapping[str, object]) -> NaturalOptions:
+    def read(given: Mapping[str, Any]) -> NaturalOptions:
         """Check the given options and return them."""
         if given.get("step") is None:
             raise StateError('formulation="natural" takes steps of a fixed size: give step= in seconds')
@@ -129,7 +130,7 @@ class NaturalOptions:
         return max(_SETTLED, _TOLERANCE * min(1.0, (self.step / BOOK_STEP) ** 2))
 
 
-def _count(value: object, name: str, least: int) -> int:
+def _count(value: int, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _MOST_ITERATIONS:
         raise StateError(f"{name}= must be a whole number from {least} to {_MOST_ITERATIONS}, not {shown(value)}")
     return int(value)
@@ -158,9 +159,9 @@ class NaturalRun:
         self,
         system: System,
         options: NaturalOptions,
-        q: object = None,
-        v: object = None,
-        tau: object = None,
+        q: JointValues = None,
+        v: JointValues = None,
+        tau: JointValues = None,
         t: float = 0.0,
         parameters: ParameterValues = None,
     ) -> None:

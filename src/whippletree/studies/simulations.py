@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.errors import ResultError, SimulationError, StateError, WhippletreeError
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
@@ -223,7 +224,7 @@ def _further_runs(
 
 @user_facing
 def resume(
-    path: object,
+    path: FilePath,
     system: System | None = None,
     *,
     progress: bool | Callable[[float], None] = False,
@@ -288,7 +289,7 @@ def _start_state(system: System, start: Any, options: Mapping[str, Any], t0: flo
     return state
 
 
-def _writer(path: object, every: object, wall: float = 0.0) -> CheckpointWriter:
+def _writer(path: FilePath, every: float, wall: float = 0.0) -> CheckpointWriter:
     """Return a writer of checkpoints, after a check of their path."""
     return CheckpointWriter(new_file(path), positive(every, "checkpoint_every"), wall)
 
@@ -506,7 +507,7 @@ def _parts(system: System, rows: Array) -> tuple[Array, Array, Array, Array]:
     return rows[:, :nq], rows[:, nq : nq + nv], rows[:, nq + nv : -2], rows[:, -2:]
 
 
-def output_times(duration: object, every: object, times: object, t0: float) -> Array:
+def output_times(duration: float, every: float | None, times: ArrayLike | None, t0: float) -> Array:
     """Return the times of the outputs."""
     length = duration_of(duration)
     if times is not None:

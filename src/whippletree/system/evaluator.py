@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import ModelError, StateError
 from whippletree.formulations.methods.registry import as_arguments, formulation_name, known, loop_formulations
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import JointValues, ParameterValues, Wrenches
 from whippletree.spatial.scalars import number, read_column
 from whippletree.system.calls import Call, number_of_threads
 from whippletree.system.engine import Engine
@@ -22,15 +23,6 @@ __all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "JointValues", "Paramete
 
 AUTO = "auto"
 """The formulation that is best for a function."""
-
-JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | None
-"""Coordinates, velocities or efforts of all joints as a vector, or of some by name; None for the usual ones."""
-
-ParameterValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | None
-"""Values of the parameters: all of them, or some by name; the described ones where none are given."""
-
-Wrenches: TypeAlias = Mapping[Any, ArrayLike]
-"""[moment; force] at the origins of bodies or frames, in ground axes."""
 
 _NONE = (0.0, 0.0)
 

@@ -9,6 +9,7 @@ import numpy as np
 from whippletree.errors import ModelError, StateError
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import ByJoint, JointLike
 from whippletree.model.description import Description, JointUse
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import masked
@@ -68,7 +69,7 @@ class StateSpace:
             e /= np.linalg.norm(e, axis=-1, keepdims=True)
         return result
 
-    def q_slice(self, joint: str) -> slice:
+    def q_slice(self, joint: JointLike) -> slice:
         """Return where a joint's coordinates are in `q`.
 
         >>> pendulum().q_slice("hinge")
@@ -76,7 +77,7 @@ class StateSpace:
         """
         return self._slices(joint)[0]
 
-    def v_slice(self, joint: str) -> slice:
+    def v_slice(self, joint: JointLike) -> slice:
         """Return where a joint's velocities are in `v`, efforts and accelerations.
 
         >>> pendulum().v_slice("hinge")
@@ -84,7 +85,7 @@ class StateSpace:
         """
         return self._slices(joint)[1]
 
-    def coordinates(self, values: Mapping[str, object]) -> Array:
+    def coordinates(self, values: ByJoint) -> Array:
         """Return a configuration from joints' coordinates by name; the others are neutral.
 
         >>> pendulum().coordinates({"hinge": 0.5})
@@ -92,7 +93,7 @@ class StateSpace:
         """
         return self._fill(self.neutral(), values, self.q_slice, "coordinates")
 
-    def velocities(self, values: Mapping[str, object]) -> Array:
+    def velocities(self, values: ByJoint) -> Array:
         """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero.
 
         >>> pendulum().velocities({"hinge": 2.0})
@@ -100,7 +101,7 @@ class StateSpace:
         """
         return self._fill(np.zeros(self.plan.nv), values, self.v_slice, "velocities")
 
-    def _slices(self, owner: object) -> tuple[slice, slice]:
+    def _slices(self, owner: JointLike) -> tuple[slice, slice]:
         """Return where in q and v the coordinates of a joint are, or the own ones of a body."""
         name = getattr(owner, "name", owner)
         if not isinstance(name, str) or name not in self._owners:
@@ -111,7 +112,7 @@ class StateSpace:
     def _owners(self) -> dict[str, None]:
         return dict.fromkeys(use.name for use in self.description.coordinate_owners)
 
-    def _fill(self, vector: Array, values: Mapping[str, object], where: Callable[[str], slice], what: str) -> Array:
+    def _fill(self, vector: Array, values: ByJoint, where: Callable[[JointLike], slice], what: str) -> Array:
         if not isinstance(values, Mapping):
             raise StateError(f"give the {what} by joint: a mapping from names to numbers")
         if len({getattr(name, "name", name) for name in values}) < len(values):

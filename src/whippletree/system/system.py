@@ -15,6 +15,7 @@ from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import Freedoms
 from whippletree.model.description import Description
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system.calls import Delegated
@@ -397,7 +398,12 @@ class System:
     # ------------------------------------------------------------------ positions that the loops allow
 
     def assemble(
-        self, guess: object = None, *, hold: object = None, t: float = 0.0, parameters: ParameterValues = None
+        self,
+        guess: JointValues = None,
+        *,
+        hold: Freedoms | None = None,
+        t: float = 0.0,
+        parameters: ParameterValues = None,
     ) -> Array:
         """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
 
@@ -418,7 +424,7 @@ class System:
         >>> s.assemble({"A": [0.5, 1.2, 2.0]}).shape
         (3, 4)
         """
-        if self._inputs.is_batch(guess):
+        if guess is not None and self._inputs.is_batch(guess):
             return self.assemble_batch(guess, hold=hold, t=t, parameters=parameters).q
         return self._loops.assemble(guess, hold=hold, t=t, parameters=parameters)
 

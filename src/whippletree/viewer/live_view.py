@@ -25,6 +25,7 @@ import numpy as np
 from whippletree.errors import StateError, WhippletreeError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import JointValues, PlaceLike
 from whippletree.spatial.scalars import number, shown, truth
 from whippletree.system import System
 from whippletree.viewer.html_page import page
@@ -59,11 +60,11 @@ class Slider(NamedTuple):
 @user_facing
 def view(
     system: System,
-    q: object = None,
+    q: JointValues = None,
     *,
     parameters: ParameterValues = None,
-    collisions: object = False,
-    follow: object = None,
+    collisions: bool = False,
+    follow: PlaceLike | None = None,
     opened: bool = True,
 ) -> LiveView:
     """Show the mechanism on a live page, with sliders for joint coordinates and parameters; loops stay closed.
@@ -129,7 +130,7 @@ class LiveView:
         """The address of the page; anyone who knows it can move the sliders, from this machine only."""
         return f"http://{_ADDRESS}:{self._server.server_port}/{self._token}/"
 
-    def show(self, q: object) -> None:
+    def show(self, q: JointValues) -> None:
         """Show a configuration (nq), as it is."""
         self._set(self.system.kernels.inputs.configuration(q), self.parameters)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from whippletree.errors import StateError
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.user_frames import user_facing
 from whippletree.results.output_files import new_file, write_whole
 from whippletree.spatial.scalars import truth
@@ -48,7 +49,7 @@ class SceneView:
         """Return the page: one HTML text that holds everything."""
         return page(self.scene)
 
-    def save(self, path: object) -> Path:
+    def save(self, path: FilePath) -> Path:
         """Write the scene in the format of the name's suffix: .html, .glb (glTF), .gif or .png; whole or not at all."""
         place = new_file(path)
         writers: dict[str, Callable[[], bytes]] = {
@@ -70,7 +71,7 @@ class SceneView:
         webbrowser.open(place.as_uri())
         return place
 
-    def shown(self, path: object = None, *, opened: bool = True) -> SceneView:
+    def shown(self, path: FilePath | None = None, *, opened: bool = True) -> SceneView:
         """Return it, written to a path; without one, opened in a browser, unless a notebook will show it."""
         if path is not None:
             self.save(path)

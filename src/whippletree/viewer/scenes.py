@@ -15,6 +15,7 @@ from whippletree.elements.forces import Bushing, LawSpring, Spring
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.modal_analysis import Mode
+from whippletree.model.argument_types import NameLike, PlaceLike
 from whippletree.model.description import GROUND, Description, JointUse
 from whippletree.model.names import suggestion
 from whippletree.results import Trajectory
@@ -59,7 +60,7 @@ def still_scene(
     q: Array,
     *,
     parameters: ParameterValues = None,
-    paths: Sequence[object] = (),
+    paths: Sequence[NameLike] = (),
     title: str | None = None,
     **looks: Any,
 ) -> Scene:
@@ -83,7 +84,7 @@ def mode_scene(
     mode: Mode,
     *,
     parameters: ParameterValues = None,
-    paths: Sequence[object] = (),
+    paths: Sequence[NameLike] = (),
     title: str | None = None,
     **looks: Any,
 ) -> Scene:
@@ -107,9 +108,9 @@ def run_scene(
     run: Trajectory,
     *,
     beside: Mapping[str, Trajectory] | None = None,
-    paths: Sequence[object] = (),
+    paths: Sequence[NameLike] = (),
     forces: bool = False,
-    plots: Sequence[object] | None = None,
+    plots: Sequence[NameLike] | None = None,
     frames: int = FRAMES,
     title: str | None = None,
     **looks: Any,
@@ -150,7 +151,7 @@ def _run_track(run: Trajectory, label: str) -> Track:
     return track_of(run.replay.system, run.t, run.q, run.parameters, label)
 
 
-def _curves(run: Trajectory, names: Sequence[object] | None) -> tuple[Curve, ...]:
+def _curves(run: Trajectory, names: Sequence[NameLike] | None) -> tuple[Curve, ...]:
     """Return the plotted curves: quantities by name, all coordinates if there are few."""
     if names is None:
         names = ["coordinates"] if 0 < len(run.labels.coordinates) <= PLOTTED else []
@@ -182,9 +183,9 @@ class _Maker:
     system: System
     parameters: ParameterValues
     collisions: bool = False
-    follow: object = None
+    follow: PlaceLike | None = None
 
-    def scene(self, tracks: Sequence[Track], paths: Sequence[object], title: str | None) -> Scene:
+    def scene(self, tracks: Sequence[Track], paths: Sequence[NameLike], title: str | None) -> Scene:
         """Return the scene with these motions."""
         d, plan = _numbers_in(self.system, self.parameters), self.system.plan
         cut = {plan.joint_names[one.joint] for one in plan.cuts}
@@ -390,7 +391,7 @@ def _strut(
     return Strut(kind, name, places[first], _point(on_first), places[second], _point(on_second), radius)
 
 
-def _path(d: Description, places: Mapping[str, int], name: object, what: str = "paths=") -> PathMark:
+def _path(d: Description, places: Mapping[str, int], name: NameLike, what: str = "paths=") -> PathMark:
     """Return a point that is named: the origin of a body or frame."""
     text, frames = getattr(name, "name", name), {one.name: one for one in d.frames}
     if isinstance(text, str) and text in frames:

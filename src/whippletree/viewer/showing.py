@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whippletree.errors import StateError
+from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model import Mechanism
+from whippletree.model.argument_types import JointValues, NameLike, Names, PlaceLike
 from whippletree.results import Trajectory
 from whippletree.results.columns import names
 from whippletree.spatial.scalars import number, shown, truth
@@ -26,7 +28,7 @@ __all__ = ["animate", "show", "show_mechanism"]
 
 
 @user_facing
-def show_mechanism(mechanism: Mechanism, path: object = None, **options: Any) -> SceneView:
+def show_mechanism(mechanism: Mechanism, path: FilePath | None = None, **options: Any) -> SceneView:
     """Show the mechanism where it was built last, or would be: in a notebook, in a browser, or written to a path.
 
     `path` ends in .html, .png or .glb. Options are `guess`, `hold`, `cut` and `accuracy` as for `build`, and those
@@ -41,15 +43,15 @@ def show_mechanism(mechanism: Mechanism, path: object = None, **options: Any) ->
 @user_facing
 def show(
     system: System,
-    q: object = None,
-    path: object = None,
+    q: JointValues = None,
+    path: FilePath | None = None,
     *,
     mode: Mode | None = None,
     parameters: ParameterValues = None,
-    paths: object = (),
+    paths: Names = (),
     title: str | None = None,
-    collisions: object = False,
-    follow: object = None,
+    collisions: bool = False,
+    follow: PlaceLike | None = None,
     opened: bool = True,
 ) -> SceneView:
     """Show a configuration (nq) or by joint, `q0` unless given: in a notebook, a browser, or written to a path.
@@ -80,17 +82,17 @@ def show(
 @user_facing
 def animate(
     run: Trajectory,
-    path: object = None,
+    path: FilePath | None = None,
     *,
     beside: Mapping[str, Trajectory] | None = None,
-    paths: object = (),
-    forces: object = False,
-    plots: object = None,
-    frames: object = FRAMES,
-    speed: object = 1.0,
-    title: object = None,
-    collisions: object = False,
-    follow: object = None,
+    paths: Names = (),
+    forces: bool = False,
+    plots: Names | None = None,
+    frames: int = FRAMES,
+    speed: float = 1.0,
+    title: str | None = None,
+    collisions: bool = False,
+    follow: PlaceLike | None = None,
     opened: bool = True,
 ) -> SceneView:
     """Show the run as a moving picture: in a notebook, in a browser, or written to a path.
@@ -106,7 +108,7 @@ def animate(
         raise StateError(f"beside= maps labels to runs, and is not {shown(beside)}")
     if not isinstance(frames, int | np.integer) or isinstance(frames, bool) or frames < 2:
         raise StateError(f"frames= must be a whole number above one, not {shown(frames)}")
-    plotted: Sequence[object] | None = None if plots is None else names(plots)
+    plotted: Sequence[NameLike] | None = None if plots is None else names(plots)
     scene = run_scene(
         run,
         beside=beside,
@@ -121,13 +123,13 @@ def animate(
     return SceneView(scene, speed=_speed(speed)).shown(path, opened=opened)
 
 
-def _title(title: object) -> str | None:
+def _title(title: str | None) -> str | None:
     if title is not None and not isinstance(title, str):
         raise StateError(f"title= must be text, not {shown(title)}")
     return title
 
 
-def _speed(speed: object) -> float:
+def _speed(speed: float) -> float:
     found = number(speed, "speed=")
     if not found > 0:
         raise StateError(f"speed= must be above zero, not {found:g}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from numpy.typing import ArrayLike
+
 from whippletree.analysis.cost import Costs, costs
 from whippletree.analysis.evaluation_times import Batch, Evaluation, seconds
 from whippletree.analysis.models import PaperModel, bricard, car, five_bar_pendulum, heavy_truck, human_body
@@ -265,7 +267,7 @@ def jalon_times(times: bool = True) -> Iterator[PaperTable]:
     yield from _evaluations(times)
 
 
-def _contestants(system: System, q: object, v: object) -> dict[str, Evaluation]:
+def _contestants(system: System, q: ArrayLike, v: ArrayLike) -> dict[str, Evaluation]:
     closed = bool(system.plan.cuts or system.description.closures)
     return {
         B: Evaluation(system, q, v, B, closed_by="independent"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from whippletree.errors import FileError
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.xml_source import XmlElement, parse_xml
+from whippletree.foundation.arrays import FilePath
 
 if TYPE_CHECKING:
     from whippletree.files.neutral_model import NeutralModel
@@ -36,7 +37,7 @@ class ModelContent:
         data: bytes,
         around: Surroundings,
         *,
-        loops: object = None,
+        loops: FilePath | None = None,
         xacro: bool = False,
         keyframe: str | int | None = None,
     ) -> None:
