@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo loops api docs viewer browser test test-rest test-deep lint bench bars papers papers-page clean
+.PHONY: demo loops api viewer browser test test-rest test-deep lint bench bars papers papers-page clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -25,10 +25,6 @@ loops: $(STAMP)-loops  ## the machine code of the time loops, after they were ed
 
 api: $(STAMP)-core  ## the list of public names, after one was added or renamed
 	$(BIN)/python tools/public_names.py docs/api.txt
-
-docs: $(STAMP)-docs  ## the site, in build/site; the examples run for it, some minutes
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
-	@echo "open build/site/index.html"
 
 PAGE := src/whippletree/viewer/page
 

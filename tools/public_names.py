@@ -28,7 +28,7 @@ PACKAGES = (
     *("whippletree.studies", "whippletree.results", "whippletree.kinematics", "whippletree.equilibria"),
     *("whippletree.linear", "whippletree.natural", "whippletree.realtime", "whippletree.viewer", "whippletree.files"),
     *("whippletree.flexible_bodies", "whippletree.elements.bodies", "whippletree.elements.drivers"),
-    "whippletree.analysis",
+    *("whippletree.analysis", "whippletree.studies.cases"),
 )
 """Packages that users import."""
 
@@ -98,12 +98,12 @@ def _classes_out_of(cls: type) -> Iterator[type]:
             if not name.startswith("_"):
                 yield from _classes_in(str(annotation), space)
     for name in sorted(names_of(cls)):
-        member = function_behind(cls, name)
+        member = _function(cls, name)
         if member is not None:
             yield from _classes_in(_returned(member), _namespace_of(member))
 
 
-def function_behind(cls: type, name: str) -> FunctionType | None:
+def _function(cls: type, name: str) -> FunctionType | None:
     """Return the function behind a method or a property."""
     member = inspect.getattr_static(cls, name, None)
     for inner in ("fget", "func", "__func__"):
@@ -154,7 +154,7 @@ def summary(text: str | None) -> str:
 
 def _described(cls: type, name: str) -> str:
     """Return one line about an attribute or a method: its documentation, or its type."""
-    function = function_behind(cls, name)
+    function = _function(cls, name)
     if function is not None:
         called = not isinstance(inspect.getattr_static(cls, name, None), property) and callable(
             getattr(cls, name, None)

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from whippletree.linear import LinearModel
     from whippletree.results import Certificate, Event, Trajectory
     from whippletree.simulate import Simulation
-    from whippletree.studies import resume
+    from whippletree.studies import Study, cases, resume
 
 __all__ = [
     "AssemblyError",
@@ -117,6 +117,7 @@ __all__ = [
     "Spline",
     "StateError",
     "Stations",
+    "Study",
     "System",
     "Table",
     "TopologyError",
@@ -127,6 +128,7 @@ __all__ = [
     "beam",
     "box",
     "carbon_fibre",
+    "cases",
     "circle",
     "cylinder",
     "flexible",
@@ -166,7 +168,7 @@ __getattr__ = late_names(
         "whippletree.linear": "LinearModel",
         "whippletree.results": "Certificate Event Trajectory",
         "whippletree.simulate": "Simulation",
-        "whippletree.studies": "resume",
+        "whippletree.studies": "Study cases resume",
     },
 )  # who only computes does not wait for them
 

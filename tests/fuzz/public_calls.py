@@ -85,6 +85,8 @@ OBJECTS: dict[str, Callable[[Prepared], Any]] = {
     "simulation": lambda p: wt.Simulation(p.loop, method="rk4", step=1e-2),
     "run": lambda p: p.run,
     "runs": lambda p: p.tree.simulate_many(0.02, every=0.01, v={"A": [0.0, 1.0]}),
+    "study": lambda p: wt.Study(p.tree, {"t0": [0.0, 0.1]}, duration=0.02),
+    "study case": lambda p: made(p, "study").case(0),
     "looped": lambda p: p.looped,
     "flexible run": lambda p: made(p, "flexible").simulate(0.02, every=0.01),
     "certificate": lambda p: p.run.certificate,

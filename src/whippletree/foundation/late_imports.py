@@ -21,9 +21,10 @@ from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any
 
+from whippletree.errors import StateError
 from whippletree.foundation.user_frames import user_facing
 
-__all__ = ["Verb", "imported", "late_names"]
+__all__ = ["Verb", "imported", "late_names", "needed_library"]
 
 
 def imported(module: str, name: str) -> Any:
@@ -50,6 +51,21 @@ def late_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         return imported(modules[name], name)
 
     return find
+
+
+def needed_library(module: str, purpose: str, extra: str) -> Any:
+    """Return an optional library, or say which extra installs it.
+
+    >>> needed_library("math", "roots", "study").sqrt(4.0)
+    2.0
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        raise StateError(
+            f'{purpose} need {library}: install it with pip install "whippletree[{extra}]" ({error})'
+        ) from None
 
 
 class Verb:

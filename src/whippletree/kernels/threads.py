@@ -14,12 +14,19 @@ from queue import SimpleQueue
 
 from whippletree.kernels.relay import LISTENING, Relay
 
-__all__ = ["help_with", "lead", "listening", "processors"]
+__all__ = ["help_with", "lead", "limit_threads", "listening", "processors"]
 
 _HELPERS: list[threading.Thread] = []
 _TASKS: SimpleQueue[Callable[[], object]] = SimpleQueue()
 _LOCK = threading.Lock()
 _RELAY: Relay | None = None
+_LIMIT: int | None = None
+
+
+def limit_threads(most: int) -> None:
+    """Let this process use so many processors at most: one of several workers has its own share only."""
+    global _LIMIT
+    _LIMIT = most
 
 
 def processors() -> int:
@@ -28,6 +35,8 @@ def processors() -> int:
     >>> processors() >= 1
     True
     """
+    if _LIMIT is not None:
+        return _LIMIT
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1

@@ -16,10 +16,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from whippletree.errors import StateError
+from whippletree.errors import SimulationError, StateError
 from whippletree.spatial.scalars import shown
 
-__all__ = ["ProgressMonitor", "StepBudget"]
+__all__ = ["ProgressMonitor", "StepBudget", "duration_in_words"]
 
 _WIDTH = 40
 _BETWEEN = 0.05  # seconds, half the time that machine code takes before it comes back
@@ -41,11 +41,18 @@ class ProgressMonitor:
     [0.25, 1.0]
     """
 
-    def __init__(self, start: float, end: float, progress: bool | Callable[[float], None] = False) -> None:
+    def __init__(
+        self,
+        start: float,
+        end: float,
+        progress: bool | Callable[[float], None] = False,
+        time_limit: float | None = None,
+    ) -> None:
         if not callable(progress) and not isinstance(progress, bool | np.bool_):
             raise StateError(f"progress= must be True, False or a function of the share done, not {shown(progress)}")
         self.interrupted = False
-        self._start, self._end = start, end
+        self._start, self._end, self._limit = start, end, time_limit
+        self._late = np.inf if time_limit is None else time.perf_counter() + time_limit
         self._tell = progress if callable(progress) else (self._bar if progress else None)
         self._drawn = 0  # characters of the bar
         self._told = -_BETWEEN
@@ -69,7 +76,9 @@ class ProgressMonitor:
             print(file=sys.stderr)
 
     def __call__(self, t: float) -> bool:
-        """Tell at what time the run is; return whether it shall end."""
+        """Tell at what time the run is; return whether it shall end. One that takes too long ends with an error."""
+        if time.perf_counter() > self._late:
+            raise SimulationError(f"at t = {t:.9g} s the run has taken longer than time_limit={self._limit:g} s")
         try:
             if self._tell is not None and time.perf_counter() - self._told >= _BETWEEN:
                 self._told, self._time = time.perf_counter(), t
@@ -107,13 +116,13 @@ class ProgressMonitor:
             return ""
         began, first = self._first
         took, done = self._told - began, share - first
-        return f", {_in_words(took * (1.0 - share) / done)} left" if took > _BETWEEN and done > 0.0 else ""
+        return f", {duration_in_words(took * (1.0 - share) / done)} left" if took > _BETWEEN and done > 0.0 else ""
 
 
-def _in_words(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
     """Return a duration in two units at most.
 
-    >>> _in_words(0.4), _in_words(75.0), _in_words(7500.0), _in_words(1e9)
+    >>> duration_in_words(0.4), duration_in_words(75.0), duration_in_words(7500.0), duration_in_words(1e9)
     ('1 s', '1 min 15 s', '2 h 5 min', '11574 days 1 h')
     """
     whole = max(int(seconds + 0.5), 1) if seconds < 1e15 else int(1e15)

@@ -1,6 +1,15 @@
-"""Studies of a system: a simulation that becomes a trajectory, its checkpoints, and how it goes on from one."""
+"""Studies of a system: simulations that become trajectories, one or many, checkpoints, and studies of cases."""
 
+from typing import TYPE_CHECKING
+
+from whippletree.foundation.late_imports import late_names
+from whippletree.studies import cases
 from whippletree.studies.many_runs import simulate_many
 from whippletree.studies.simulations import resume, simulate
 
-__all__ = ["resume", "simulate", "simulate_many"]
+if TYPE_CHECKING:
+    from whippletree.studies.study import Study
+
+__all__ = ["Study", "cases", "resume", "simulate", "simulate_many"]
+
+__getattr__ = late_names(__name__, {"whippletree.studies.study": "Study"})  # runs do not wait for it

@@ -65,6 +65,7 @@ def simulate_many(
     coordinates: str = "joint",
     on_event: OnEvent = None,
     verify: bool = False,
+    time_limit: float | None = None,
     progress: bool | Callable[[float], None] = False,
 ) -> Runs:
     """Simulate many runs, each as `simulate` would alone and to the same bits; return `Runs`.
@@ -103,6 +104,7 @@ def simulate_many(
         "coordinates": coordinates,
         "on_event": on_event,
         "verify": verify,
+        "time_limit": time_limit,
         "start": start,
         "every": every,
         "times": times,

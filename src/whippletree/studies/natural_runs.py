@@ -76,6 +76,7 @@ _NOT_HERE = {
     "on_event": "functions that are called at events",
     "times": "outputs at given times; use every=",
     "z": "states of elements",
+    "time_limit": "a limit of time",
 }
 
 

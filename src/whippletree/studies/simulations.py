@@ -47,7 +47,7 @@ _OUTPUTS = 500
 
 _MOST = 50_000_000
 
-_OF_SIMULATE = ("every", "times", "verify", "start", "coordinates")
+_OF_SIMULATE = ("every", "times", "verify", "start", "coordinates", "time_limit")
 """Options of a run that are not those of its simulation."""
 
 _CLOSING_SHARE = 100.0
@@ -98,6 +98,7 @@ def simulate(
     verify: bool = False,
     start: str | Equilibrium | None = None,
     coordinates: str = "joint",
+    time_limit: float | None = None,
     **options: Any,
 ) -> Trajectory:
     """Simulate for a duration in seconds and return the `Trajectory`, with a certificate.
@@ -137,6 +138,8 @@ def simulate(
     half times the work, and the certificate says how many digits are right by that. Functions are called again then,
     and a controller that remembers something begins with what it remembered at the start.
 
+    A run that has taken more than `time_limit` seconds of the clock is ended with an error.
+
     If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
     carries it as `error.trajectory`.
 
@@ -147,12 +150,13 @@ def simulate(
     """
     _check_coordinates(coordinates)
     if coordinates == "absolute":
-        kept = {"every": every, "times": times, "progress": progress, "verify": verify}
+        kept = {"every": every, "times": times, "progress": progress, "verify": verify, "time_limit": time_limit}
         more: dict[str, object] = {"controller": controller, "checkpoint": checkpoint}
         return _in_absolute_coordinates(system, duration, start, t0, kept, more, options)
     formulation = options.get("formulation")
     if isinstance(formulation, str) and formulation == "natural" and options.get("method") is None:
         more = {"times": times, "controller": controller, "checkpoint": checkpoint, "verify": verify, "start": start}
+        more["time_limit"] = time_limit
         return _in_natural_coordinates(system, duration, every, t0, options | more)
     _check_options(options)
     if start is not None:
@@ -161,7 +165,7 @@ def simulate(
     run = _sampled(Simulation(system, t=t0, **options), until, controller, period)
     writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
     again = _further_runs(run, until, controller, period, options | {"t": t0}) if truth(verify, "verify=") else None
-    return _followed(run, progress, writer, again)
+    return _followed(run, progress, writer, again, None if time_limit is None else positive(time_limit, "time_limit"))
 
 
 def _in_absolute_coordinates(
@@ -299,11 +303,12 @@ def _followed(
     progress: bool | Callable[[float], None],
     writer: CheckpointWriter | None,
     again: Callable[[], Agreement] | None = None,
+    time_limit: float | None = None,
 ) -> Trajectory:
     """March a run to its end, and return its trajectory even if it fails or is interrupted."""
     began = time.perf_counter()
     failure: SimulationError | ResultError | None = None
-    with ProgressMonitor(run.start, float(run.until[-1]), progress) as watch:
+    with ProgressMonitor(run.start, float(run.until[-1]), progress, time_limit) as watch:
         try:
             run.go(watch, writer)
             stopped = "" if run.finished else "interrupted"

@@ -1,0 +1,321 @@
+"""What a study does with its cases: a call of the system by name, or a function of the user's, and its numbers.
+
+Whatever the call returns becomes arrays by name, the same ones with the same sizes for every case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from whippletree.equilibria import Equilibrium
+from whippletree.errors import StateError
+from whippletree.foundation.arrays import AnyArray
+from whippletree.kinematics import JointSweep
+from whippletree.kinematics.sweep_tables import columns
+from whippletree.linear import LinearModel
+from whippletree.model.io import Model
+from whippletree.model.names import quoted, suggestion
+from whippletree.spatial.scalars import shown
+from whippletree.studies.study_stores import RESERVED, Variable
+from whippletree.system import Reactions, System
+
+if TYPE_CHECKING:
+    from whippletree.studies.case_tables import Case
+
+__all__ = [
+    "CALLS",
+    "CaseNumbers",
+    "Found",
+    "arguments_of",
+    "gathered",
+    "one_result",
+    "simulated",
+    "start_of",
+    "variables_of",
+]
+
+_AXES = np.array(["x", "y", "z"])
+
+
+class CaseNumbers(NamedTuple):
+    """Numbers of one case, or of several with the cases first: their dimensions, the array, and its attributes.
+
+    A `label` is the same for all cases: the names, places or units along a dimension.
+    """
+
+    dims: tuple[str, ...]
+    values: AnyArray
+    attrs: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+    label: bool = False
+
+
+Found = dict[str, CaseNumbers]
+
+
+def arguments_of(system: System, do: object, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of cases as arguments of a call: parameters by name, and states and efforts.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> arguments_of(pendulum(), "simulate", {"q": np.zeros(1)})
+    {'q': array([0.])}
+    """
+    parameters = {one.name for one in system.description.parameters}
+    found: dict[str, Any] = {}
+    known = _ARGUMENTS.get(do, ()) if isinstance(do, str) else ("q", "v", "z", "tau", "t0")
+    for name, value in values.items():
+        if name in parameters:
+            found.setdefault("parameters", {})[name] = value
+        elif name in known:
+            found[name] = value
+        elif isinstance(do, str):
+            raise StateError(
+                f'"{system.description.name}" has no parameter {suggestion(name, (*parameters, *known))}: variables of '
+                f"the cases are parameters of the mechanism, or {', '.join(known)}"
+            )
+    return found
+
+
+def start_of(model: object, system: System) -> dict[str, Any]:
+    """Return where the runs of a model begin unless cases say so: what a model file says about its start."""
+    if not isinstance(model, Model):
+        return {}
+    if model.start.get("equilibrium"):
+        return {"start": "equilibrium", "v": model.start.get("velocities") or None}
+    q, v = model.initial(system)
+    return {"q": q, "v": v}
+
+
+def simulated(
+    system: System, rows: Mapping[str, AnyArray], count: int, keep: object, options: Mapping[str, Any]
+) -> tuple[Found, AnyArray, list[str]]:
+    """Simulate several cases in one call; return the numbers of all, with the cases first, a status and words."""
+    arguments = arguments_of(system, "simulate", rows)
+    start = float(options.get("t0", 0.0))
+    arguments.setdefault("t0", np.full(count, start))  # so that there are as many runs as cases, whatever varies
+    outputs = "state" if keep is None else keep
+    data = system.simulate_many(**{**options, **arguments, "outputs": outputs, "threads": 1}).dataset
+    found: Found = {}
+    for name, one in data.variables.items():
+        label, dims = str(name), tuple(str(dim) for dim in one.dims)
+        if dims[:1] != ("run",):
+            found[label] = CaseNumbers(dims, one.values, {**one.attrs}, label=True)
+        elif label not in RESERVED and label not in data.coords:
+            found[label] = CaseNumbers(dims[1:], one.values.astype(float), {**one.attrs})
+    return found, data["status"].values, [str(words) for words in data["words"].values]
+
+
+def one_result(
+    system: System, do: str | Callable[..., Any], case: Case, keep: object, options: Mapping[str, Any]
+) -> Found:
+    """Return what a call, or a user's function, gives for one case."""
+    if callable(do):
+        return _numbers(do(system, case, **options))
+    return _picked(CALLS[do](system, arguments_of(system, do, dict(case)), {**options}, _names(keep)), keep)
+
+
+def gathered(results: Sequence[Found | None], template: Mapping[str, Variable] | None) -> tuple[Found, list[str]]:
+    """Return results of several cases as arrays with the cases first, NaN for those without, and what does not fit."""
+    first = next((one for one in results if one is not None), None)
+    words = [""] * len(results)
+    if template is None:
+        template = variables_of(first or {})
+    found: Found = {
+        name: CaseNumbers(one.dims, np.full((len(results), *one.shape), np.nan, dtype=one.kind), one.attrs)
+        for name, one in template.items()
+    }
+    for k, result in enumerate(results):
+        if result is None:
+            continue
+        words[k] = _misfit(result, template)
+        if not words[k]:
+            for name in template:
+                found[name].values[k] = result[name].values
+    return found | {name: one for name, one in (first or {}).items() if one.label}, words
+
+
+def variables_of(found: Found) -> dict[str, Variable]:
+    """Return what the numbers of one case are: names, dimensions, sizes."""
+    return {
+        name: Variable(one.dims, one.values.shape, "<c16" if one.values.dtype.kind == "c" else "<f8", one.attrs)
+        for name, one in found.items()
+        if not one.label
+    }
+
+
+def _misfit(result: Found, template: Mapping[str, Variable]) -> str:
+    """Say in which way a result is not like the first one; nothing if it is."""
+    own = {name: one.values for name, one in result.items() if not one.label}
+    if own.keys() != template.keys():
+        return f"the result has {', '.join(own) or 'nothing'}, and other cases have {', '.join(template)}"
+    for name, values in own.items():
+        if values.shape != template[name].shape:
+            return f"{quoted(name)} has the shape {values.shape}, and {template[name].shape} in other cases"
+        if values.dtype.kind == "c" and template[name].kind != "<c16":
+            return f"{quoted(name)} is complex, and real in other cases"
+    return ""
+
+
+# ---------------------------------------------------------------------- calls by name
+
+
+def _equilibrium(system: System, given: dict[str, Any], options: dict[str, Any], names: tuple[str, ...]) -> Found:
+    guess = given.pop("q", options.pop("guess", None))
+    return _of_equilibrium(system.equilibrium(guess, **given, **options))
+
+
+def _linearize(system: System, given: dict[str, Any], options: dict[str, Any], names: tuple[str, ...]) -> Found:
+    """Linearise about the equilibrium, unless states are given."""
+    if "q" in given or "q" in options:
+        return _of_linear_model(system.linearize(**{**options, **given}))
+    signals = {name: options.pop(name) for name in ("inputs", "outputs") if name in options}
+    guess = options.pop("guess", None)
+    return _of_linear_model(system.equilibrium(guess, **given, **options).linearize(**signals))
+
+
+def _sweep_joint(system: System, given: dict[str, Any], options: dict[str, Any], names: tuple[str, ...]) -> Found:
+    start = given.pop("q", options.pop("start", None))
+    joint, values = (options.pop(name, None) for name in ("joint", "values"))
+    if joint is None or values is None:
+        raise StateError('do="sweep_joint" needs joint= and values=, as System.sweep_joint takes them')
+    return _of_sweep(system.sweep_joint(joint, values, start=start, **given, **options), names)
+
+
+def _reactions(system: System, given: dict[str, Any], options: dict[str, Any], names: tuple[str, ...]) -> Found:
+    """Assemble the mechanism, find velocities that its loops allow, and return the reactions there."""
+    where = {"parameters": given.get("parameters"), "t": options.get("t", 0.0)}
+    q = system.assemble(given.pop("q", options.pop("q", system.q0)), **where)
+    v = system.consistent_velocities(q, given.pop("v", options.pop("v", None)), **where)
+    return _of_reactions(system.reactions(q, v, given.pop("tau", None), **given, **options))
+
+
+CALLS: dict[str, Callable[[System, dict[str, Any], dict[str, Any], tuple[str, ...]], Found]] = {
+    "equilibrium": _equilibrium,
+    "linearize": _linearize,
+    "sweep_joint": _sweep_joint,
+    "reactions": _reactions,
+}
+"""Calls of one case by name; `simulate` takes several at once."""
+
+_ARGUMENTS: dict[object, tuple[str, ...]] = {
+    "simulate": ("q", "v", "z", "tau", "t0"),
+    "equilibrium": ("q", "z", "tau"),
+    "linearize": ("q", "v", "z", "tau"),
+    "sweep_joint": ("q",),
+    "reactions": ("q", "v", "z", "tau"),
+}
+
+
+def _of_equilibrium(found: Equilibrium) -> Found:
+    system, stable = found.system, {"stable": 1.0, "unstable": 0.0}.get(found.stability, np.nan)
+    numbers = {
+        "stable": CaseNumbers((), np.array(stable), {"long_name": "1 if stable, 0 if unstable"}),
+        "residual": CaseNumbers((), np.array(found.residual), {"units": "N m"}),
+    }
+    for use in system.description.coordinate_owners:
+        for what, value in zip(use.joint.position_labels, found.q[system.q_slice(use.name)], strict=True):
+            numbers[f"{use.name}.{what}"] = CaseNumbers((), np.array(value))
+    named = (*zip(system.element_states, found.z, strict=True), *found.unknowns.items(), *found.hold_efforts.items())
+    return numbers | {name: CaseNumbers((), np.array(value)) for name, value in named}
+
+
+def _of_linear_model(found: LinearModel) -> Found:
+    """Return eigenvalues, and the oscillations' frequencies and damping ratios, the slowest first, padded with NaN."""
+    values = np.asarray(found.eigenvalues)
+    count = max(1, len(values) // 2)
+    rows = np.full((count, 3), np.nan)
+    for k, mode in enumerate([one for one in found.modes() if one.kind == "oscillation"][:count]):
+        rows[k] = mode.frequency, mode.damped_frequency, mode.damping_ratio
+    return {
+        "eigenvalue": CaseNumbers(("state",), values.astype(complex), {"units": "1/s"}),
+        "frequency": CaseNumbers(("mode",), rows[:, 0], {"units": "Hz"}),
+        "damped frequency": CaseNumbers(("mode",), rows[:, 1], {"units": "Hz"}),
+        "damping ratio": CaseNumbers(("mode",), rows[:, 2], {"units": "1"}),
+    }
+
+
+def _of_sweep(found: JointSweep, names: tuple[str, ...]) -> Found:
+    units = {"units": found.input_label.unit or "1"}
+    numbers = {"input": CaseNumbers(("input",), np.asarray(found.values), units, label=True)}
+    for label, values in columns(found, names):
+        numbers[label.text] = CaseNumbers(("input",), np.asarray(values), {"units": label.unit or "1"})
+    return numbers
+
+
+def _of_reactions(found: Reactions) -> Found:
+    dims, wrenches = ("joint", "axis"), np.asarray(found.wrenches)
+    return {
+        "moment": CaseNumbers(dims, wrenches[:, :3], {"units": "N m"}),
+        "force": CaseNumbers(dims, wrenches[:, 3:], {"units": "N"}),
+        "joint": CaseNumbers(("joint",), np.array(list(found)), label=True),
+        "axis": CaseNumbers(("axis",), _AXES, label=True),
+    }
+
+
+# ---------------------------------------------------------------------- results of users' functions
+
+
+def _numbers(given: Any) -> Found:
+    """Return what a user's function has returned as arrays by name."""
+    import xarray as xr
+
+    if isinstance(given, Equilibrium):
+        return _of_equilibrium(given)
+    if isinstance(given, LinearModel):
+        return _of_linear_model(given)
+    if isinstance(given, xr.DataArray):
+        given = given.to_dataset(name=str(given.name or "result"))
+    if isinstance(given, xr.Dataset):
+        found = {str(name): _numbers_of(str(name), one) for name, one in given.data_vars.items()}
+        coords = {str(name): one for name, one in given.coords.items() if one.dims}
+        return found | {
+            name: CaseNumbers(tuple(map(str, one.dims)), one.values, dict(one.attrs), label=True)
+            for name, one in coords.items()
+        }
+    items = given.items() if isinstance(given, Mapping) else [("result", given)]
+    return {str(name): _numbers_of(str(name), value) for name, value in items}
+
+
+def _numbers_of(name: str, value: Any) -> CaseNumbers:
+    """Return one number or array that a function has returned."""
+    if name in RESERVED:
+        raise StateError(f'"{name}" is what the study itself says of a case: name the result differently')
+    array = _array(getattr(value, "values", value), name)
+    dims = getattr(value, "dims", None)
+    return CaseNumbers(
+        tuple(f"{name} {k}" for k in range(array.ndim)) if dims is None else tuple(map(str, dims)),
+        array,
+        dict(getattr(value, "attrs", {})),
+    )
+
+
+def _array(value: object, name: object) -> AnyArray:
+    """Return numbers as an array."""
+    try:
+        array = np.asarray(value)
+    except Exception:  # whatever a foreign sequence raises, it is no array
+        array = np.array(None)
+    if array.dtype.kind not in "fiubc":
+        raise StateError(f"{quoted(name)} must be numbers, not {shown(value)}")
+    return array.astype(complex if array.dtype.kind == "c" else float)
+
+
+def _names(keep: object) -> tuple[str, ...]:
+    """Return what is to be kept as names."""
+    if keep is None:
+        return ()
+    return (keep,) if isinstance(keep, str) else tuple(str(name) for name in keep)  # type: ignore[attr-defined]
+
+
+def _picked(found: Found, keep: object) -> Found:
+    """Return the numbers that are asked for by name, all of them unless names are given; a sweep has picked already."""
+    wanted = _names(keep)
+    if not wanted or "input" in found:
+        return found
+    unknown = [name for name in wanted if name not in found]
+    if unknown:
+        raise StateError(f"there is no {suggestion(unknown[0], found)} among the results")
+    dims = {dim for name in wanted for dim in found[name].dims}
+    return {name: one for name, one in found.items() if name in wanted or (one.label and dims.issuperset(one.dims))}

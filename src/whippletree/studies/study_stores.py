@@ -1,0 +1,348 @@
+"""The store of a study: arrays over its cases, in Zarr.
+
+Cases are shared out in chunks of consecutive ones, and every array of the store is cut at the same places: a chunk has
+a file of its own in each of them, which is written by whoever computes it, and by nobody else. The data come first,
+the status last: a chunk counts as done when its status is there. Zarr replaces a file as a whole (since 3.1.3), so a
+process that is killed leaves either the file or none.
+
+Nothing in a store is run: it holds numbers, texts and JSON.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from whippletree.errors import ResultError, StateError
+from whippletree.foundation.arrays import AnyArray, Indices
+from whippletree.foundation.late_imports import needed_library
+from whippletree.results.output_files import as_path
+from whippletree.spatial.scalars import shown
+from whippletree.studies.case_tables import CaseTable
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "ATTEMPTS",
+    "FAILED",
+    "MISSING",
+    "RESERVED",
+    "STATUS",
+    "WORDS",
+    "Chunk",
+    "ChunkLayout",
+    "Outcome",
+    "StudyStore",
+    "Variable",
+    "joined",
+    "shown_place",
+]
+
+FORMAT = 1
+"""The version of the store's contents."""
+
+STATUS, WORDS, ATTEMPTS = "status", "words", "attempts"
+RESERVED = (STATUS, WORDS, ATTEMPTS)
+
+MISSING, FAILED = -1, 2
+"""Status of a case that has not been computed; and the least of those that failed. 0 is done, 1 ended by an event."""
+
+_MARK = "whippletree_study"
+
+
+class Variable(NamedTuple):
+    """What an output is for each case: its own dimensions and their sizes, the kind of its numbers, its attributes."""
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    kind: str
+    attrs: dict[str, Any]
+
+
+class Outcome(NamedTuple):
+    """What came of some cases: arrays (n, ...), a status for each, and words for those that failed."""
+
+    values: dict[str, AnyArray]
+    status: AnyArray
+    words: list[str]
+
+    @property
+    def failed(self) -> int:
+        """How many cases failed."""
+        return int(np.count_nonzero(self.status >= FAILED))
+
+
+def joined(parts: Sequence[Outcome], shapes: Mapping[str, tuple[int, ...]]) -> Outcome:
+    """Return what came of several cases as that of all together; NaN for those that have no numbers.
+
+    >>> parts = [Outcome({"x": np.ones(1)}, np.zeros(1), [""]), Outcome({}, np.full(1, 2.0), ["it fell over"])]
+    >>> joined(parts, {"x": ()}).values["x"]
+    array([ 1., nan])
+    """
+    values = {
+        name: np.concatenate([part.values.get(name, np.full((len(part.status), *shape), np.nan)) for part in parts])
+        for name, shape in shapes.items()
+    }
+    status = np.concatenate([part.status for part in parts])
+    return Outcome(values, status, [words for part in parts for words in part.words])
+
+
+class Chunk(NamedTuple):
+    """Consecutive cases from `start` to `stop`, and where they are in arrays over the dimensions of the cases."""
+
+    start: int
+    stop: int
+    region: tuple[slice, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cases it has along each dimension."""
+        return tuple(part.stop - part.start for part in self.region)
+
+
+@dataclass(frozen=True)
+class ChunkLayout:
+    """How cases over several dimensions are cut into chunks of consecutive ones.
+
+    >>> layout = ChunkLayout.of((4, 5, 10), 25)
+    >>> layout.chunk, len(layout), layout[3].start, layout[3].region
+    ((1, 2, 10), 12, 50, (slice(1, 2, None), slice(0, 2, None), slice(0, 10, None)))
+    """
+
+    shape: tuple[int, ...]
+    chunk: tuple[int, ...]
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], most: int) -> ChunkLayout:
+        """Return the layout with the largest chunks of at most so many cases: whole last dimensions, a part of one."""
+        chunk, left = [], max(1, most)
+        for size in reversed(shape):
+            own = min(size, left)
+            chunk.append(own)
+            left = left // size if own == size else 1
+        return cls(shape, tuple(reversed(chunk)))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many chunks there are along each dimension."""
+        return tuple(-(-size // own) for size, own in zip(self.shape, self.chunk, strict=True))
+
+    def __len__(self) -> int:
+        return math.prod(self.counts)
+
+    def __getitem__(self, k: int) -> Chunk:
+        places = np.unravel_index(k, self.counts) if self.counts else ()
+        corners = [int(place) * own for place, own in zip(places, self.chunk, strict=True)]
+        region = tuple(
+            slice(corner, min(corner + own, size))
+            for corner, own, size in zip(corners, self.chunk, self.shape, strict=True)
+        )
+        start = int(np.ravel_multi_index(corners, self.shape)) if corners else 0
+        return Chunk(start, start + math.prod(part.stop - part.start for part in region), region)
+
+
+class StudyStore:
+    """The arrays of a study's store; `place` is a path, an address that Zarr knows, or a store of Zarr."""
+
+    def __init__(self, place: Any, group: Any) -> None:
+        self.place, self._group = place, group
+        self.attributes: dict[str, Any] = dict(group.attrs)
+
+    # ------------------------------------------------------------------ making and opening
+
+    @classmethod
+    def create(
+        cls,
+        place: Any,
+        table: CaseTable,
+        variables: Mapping[str, Variable],
+        labels: Mapping[str, Any],
+        layout: ChunkLayout,
+        identity: Mapping[str, Any],
+    ) -> StudyStore:
+        """Make a store for all cases, in which nothing is done yet."""
+        zarr = _zarr()
+        notes = {
+            _MARK: FORMAT,
+            "identity": dict(identity),
+            "dims": list(table.dims),
+            "shape": list(layout.shape),
+            "chunk": list(layout.chunk),
+            "variables": list(variables),
+        }
+        with _in_words(place):
+            group = zarr.open_group(place, mode="w-", zarr_format=3)
+            for name, data in table.stored.variables.items():
+                _array(group, str(name), data.shape, data.shape, data.values.dtype, data.dims, None)[...] = data.values
+            for name, one in labels.items():
+                _array(group, name, one.values.shape, one.values.shape, one.values.dtype, one.dims, None)[...] = (
+                    one.values
+                )
+            for name, one in variables.items():
+                whole, part = (*layout.shape, *one.shape), (*layout.chunk, *one.shape)
+                dims = (*table.dims, *one.dims)
+                made = _array(group, name, whole, part, np.dtype(one.kind), dims, np.nan)
+                made.attrs.update(one.attrs)
+            for name, kind, fill in ((WORDS, np.dtypes.StringDType(), ""), (ATTEMPTS, np.dtype("i2"), 0)):
+                _array(group, name, layout.shape, layout.chunk, kind, table.dims, fill)
+            _array(group, STATUS, layout.shape, layout.chunk, np.dtype("i1"), table.dims, MISSING)
+            group.attrs.update(notes)  # last: without the mark it is no study
+        return cls(place, group)
+
+    @classmethod
+    def open(cls, place: Any, *, writing: bool = True) -> StudyStore | None:
+        """Open a store; None if there is none there."""
+        zarr = _zarr()
+        try:
+            group = zarr.open_group(place, mode="r+" if writing else "r", zarr_format=3)
+        except (FileNotFoundError, zarr.errors.GroupNotFoundError):
+            if isinstance(place, str) and "://" not in place and as_path(place).is_dir() and any(Path(place).iterdir()):
+                raise ResultError(f"{place} is a folder with something else in it: name another store=") from None
+            return None
+        except Exception as error:  # whatever a file that is no store makes Zarr raise
+            raise ResultError(f"{shown_place(place)} is not a store of a study: {error}") from None
+        version = group.attrs.get(_MARK)
+        if version is None:
+            raise ResultError(
+                f"{shown_place(place)} is not a store of a study, or one that was never finished being made: "
+                f"name another store=, or remove it"
+            )
+        if version != FORMAT:
+            raise ResultError(f"{shown_place(place)} was written in format {version}, and this version reads {FORMAT}")
+        return cls(place, group)
+
+    # ------------------------------------------------------------------ contents
+
+    @cached_property
+    def layout(self) -> ChunkLayout:
+        """How its cases are cut into chunks."""
+        return ChunkLayout(tuple(self.attributes["shape"]), tuple(self.attributes["chunk"]))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the study is of, and where it was begun."""
+        return dict(self.attributes["identity"])
+
+    @cached_property
+    def variables(self) -> dict[str, Variable]:
+        """The outputs."""
+        n = len(self.layout.shape)
+        found = {}
+        for name in self.attributes["variables"]:
+            array = self._arrays[name]
+            dims = tuple(array.metadata.dimension_names or ())[n:]
+            found[name] = Variable(dims, tuple(array.shape[n:]), array.dtype.str, dict(array.attrs))
+        return found
+
+    @cached_property
+    def _arrays(self) -> dict[str, Any]:
+        return {name: self._group[name] for name in (*self.attributes["variables"], *RESERVED)}
+
+    def status(self) -> AnyArray:
+        """Return the status of all cases, in the order of their numbers."""
+        return np.asarray(self._arrays[STATUS][...]).reshape(-1)
+
+    def attempts(self) -> AnyArray:
+        """Return how often each case was tried."""
+        return np.asarray(self._arrays[ATTEMPTS][...]).reshape(-1)
+
+    def words_of(self, indices: Indices) -> list[str]:
+        """Return what is said about some cases."""
+        shape = self.layout.shape
+        if not shape:
+            return [str(self._arrays[WORDS][()])] * len(indices)
+        return [str(self._arrays[WORDS][tuple(map(int, np.unravel_index(k, shape)))]) for k in indices]
+
+    def undone(self) -> Iterator[int]:
+        """Yield the numbers of the chunks that are not done."""
+        layout, done = self.layout, self._arrays[STATUS][...]
+        for k in range(len(layout)):
+            if (done[layout[k].region] == MISSING).any():
+                yield k
+
+    def is_done(self, chunk: Chunk) -> bool:
+        """Tell whether a chunk is done."""
+        return bool((np.asarray(self._arrays[STATUS][chunk.region]) != MISSING).all())
+
+    def dataset(self) -> xr.Dataset:
+        """Return everything as a dataset whose numbers are read when they are looked at."""
+        import xarray as xr
+
+        data = xr.open_zarr(self._group.store, chunks=None, consolidated=False, mask_and_scale=False)
+        outputs = {*self.attributes["variables"], *RESERVED}
+        whole: xr.Dataset = data.set_coords([name for name in data.data_vars if name not in outputs])
+        return whole
+
+    # ------------------------------------------------------------------ writing
+
+    def begin(self, chunk: Chunk) -> None:
+        """Note that a chunk is being tried."""
+        with _in_words(self.place):
+            attempts = self._arrays[ATTEMPTS]
+            tried = np.asarray(attempts[chunk.region])
+            attempts[chunk.region] = np.minimum(tried, np.iinfo("i2").max - 1) + 1
+
+    def write(self, chunk: Chunk, outcome: Outcome) -> None:
+        """Write what came of a chunk: the data first, the status last."""
+        with _in_words(self.place):
+            for name, values in outcome.values.items():
+                if name not in self.variables:
+                    continue  # what no case had that was looked at first
+                self._arrays[name][chunk.region] = values.reshape((*chunk.shape, *values.shape[1:]))
+            if any(outcome.words):
+                words = np.array(outcome.words, dtype=object).reshape(chunk.shape)
+                self._arrays[WORDS][chunk.region] = words
+            self._arrays[STATUS][chunk.region] = outcome.status.reshape(chunk.shape)
+
+
+def shown_place(place: object) -> str:
+    """Return where a store is, for messages."""
+    return str(place) if isinstance(place, str | os.PathLike) else shown(place)
+
+
+class _in_words:  # noqa: N801 (reads as a verb)
+    """Says in words why a store could not be written."""
+
+    def __init__(self, place: object) -> None:
+        self._place = place
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, ResultError):
+            why = error.strerror or str(error) or type(error).__name__
+            raise ResultError(
+                f"the store {shown_place(self._place)} could not be written ({why}): what is in it stays, and "
+                f"resume() goes on when there is room and permission"
+            ) from error
+
+
+def _array(group: Any, name: str, shape: Any, chunk: Any, kind: Any, dims: Any, fill: Any) -> Any:
+    """Make an array of a store."""
+    text = kind.kind in "OUT"
+    return group.create_array(
+        name,
+        shape=shape,
+        chunks=tuple(max(1, size) for size in chunk),
+        dtype=str if text else kind,
+        fill_value=("" if text else 0) if fill is None else fill,
+        dimension_names=[str(dim) for dim in dims],
+    )
+
+
+def _zarr() -> Any:
+    zarr = needed_library("zarr", "studies", "study")
+    if tuple(int(part) for part in zarr.__version__.split(".")[:3]) < (3, 1, 3):
+        raise StateError(
+            f"studies need zarr 3.1.3 or later, which writes files as a whole, and this is {zarr.__version__}: "
+            f'pip install --upgrade "whippletree[study]"'
+        )
+    return zarr
