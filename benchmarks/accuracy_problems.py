@@ -305,7 +305,7 @@ def one_rocker() -> Model:
     own = 0.5 / 1.2 - 0.25
     m.revolute("A", m.ground, m.body("rocker", mass=1.0, com=(0.5, 0.0, 0.0), inertia=own * np.eye(3)))
     s = m.build()
-    start = {"q": s.coordinates({"A": np.pi / 2}), "v": s.velocities({"A": -1.0})}
+    start = {"q": s.configuration({"A": np.pi / 2}), "v": s.velocities({"A": -1.0})}
     return Model(s, start, joints("A", "A"))
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from whippletree.kinematics import assemble_batch
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
 import six_legs
@@ -51,13 +53,13 @@ def guesses(system: six_legs.wt.System, count: int) -> np.ndarray:
 def main(count: int = 10_000) -> None:
     system = six_legs.describe().build(guess={"pose": six_legs.path(0.0)[0]}, hold=["pose"])
     start = guesses(system, count)
-    first = seconds(lambda: system.assemble_batch(start[:10], hold=["pose"]))
+    first = seconds(lambda: assemble_batch(system, start[:10], hold=["pose"]))
     together, alone = [], []
     few = start[:ALONE]
     for _ in range(ROUNDS):
-        together.append(seconds(lambda: system.assemble_batch(start, hold=["pose"])) / count)
+        together.append(seconds(lambda: assemble_batch(system, start, hold=["pose"])) / count)
         alone.append(seconds(lambda: [system.assemble(one, hold=["pose"]) for one in few]) / len(few))
-    found = system.assemble_batch(start, hold=["pose"])
+    found = assemble_batch(system, start, hold=["pose"])
     apart = max(
         float(np.abs(system.difference(system.assemble(one, hold=["pose"]), q)).max())
         for one, q in zip(few, found.q, strict=False)

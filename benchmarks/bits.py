@@ -62,7 +62,7 @@ def inputs_of(kernel: Any, system: Any) -> list[Array]:
     for name, size in kernel.signature.inputs:
         some = rng.normal(size=(STATES, size))
         if name == "q":
-            some = system.normalize(system.q0 + 0.01 * some)
+            some = system.kernels.states.normalize(system.q0 + 0.01 * some)
         elif name == "parameters":
             some = kernel.default_input(name) * (1.0 + 0.01 * some)
         found.append(np.ascontiguousarray(some))
@@ -184,7 +184,7 @@ def kernels(words: Sequence[str]) -> Iterator[tuple[str, Any, Callable[[], Any]]
 
 
 def made(system: Any, kernel: Any) -> Any:
-    return system.kernel(kernel.function, formulation=kernel.formulation, **kernel.options)
+    return system.kernels.kernel(kernel.function, formulation=kernel.formulation, **kernel.options)
 
 
 def lines(words: Sequence[str]) -> Iterator[str]:

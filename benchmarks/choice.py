@@ -53,9 +53,9 @@ def timed(system: Any, rounds: int) -> dict[str, Times]:
     loops = {}
     for name in FORMULATIONS:
         try:
-            if system.operations("forward_dynamics", formulation=name).total > LONG:
+            if system.kernels.operations("forward_dynamics", formulation=name).total > LONG:
                 continue
-            kernel = system.kernel("forward_dynamics", formulation=name)
+            kernel = system.kernels.kernel("forward_dynamics", formulation=name)
         except WhippletreeError:
             continue
         loops[name] = KernelLoop(kernel, given, (system.nv,)).run()

@@ -192,7 +192,7 @@ def lines(words: Sequence[str]) -> Iterator[str]:
 def counted(system: Any, kernel: Kernel) -> Iterator[tuple[str, str]]:
     """The operations of one evaluation, and for a loop its size as well."""
     try:
-        count = system.operations(kernel.function, formulation=kernel.formulation, **kernel.options)
+        count = system.kernels.operations(kernel.function, formulation=kernel.formulation, **kernel.options)
     except WhippletreeError as error:
         yield "", f"refused ({type(error).__name__})"
         return

@@ -66,7 +66,7 @@ def _row(times: dict[str, Any], bar: float) -> list[object]:
 
 
 def _ours(system: Any, state: dict[str, np.ndarray]) -> dict[str, Run]:
-    kernel = system.kernel(FUNCTION)
+    kernel = system.kernels.kernel(FUNCTION)
     alone = KernelLoop(kernel, state, kernel.signature.shape).run()
     many = [np.ascontiguousarray(np.resize(x, (BATCH, x.shape[1]))) for x in state.values()]
     system.kernels.evaluate(FUNCTION, tuple(many), threads=1)

@@ -65,7 +65,7 @@ def arms() -> None:
         for formulation in FORMULATIONS if name == "rigid" else FORMULATIONS[:1]:
             key = f"{name}, {formulation}"
             single[key], batch[key] = Evaluation(s, q, v, formulation), Batch(s, q, v, formulation, states=STATES)
-            found = s.operations("forward_dynamics", formulation=formulation)
+            found = s.kernels.operations("forward_dynamics", formulation=formulation)
             operations[key] = found.multiplications + found.additions
     one, many = seconds(single), seconds(batch)
     best, best_many = (min(each[f"rigid, {f}"] for f in FORMULATIONS) for each in (one, many))

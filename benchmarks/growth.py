@@ -59,8 +59,8 @@ def measured(family: str, sizes: Sequence[int], formulation: str, options: Optio
     for size in sizes:
         m, guess = FAMILIES[family](size)
         s = m.build(guess=guess)
-        kernel = s.kernel("forward_dynamics", formulation=formulation)
-        counts.append(s.operations("forward_dynamics", formulation=formulation).total)
+        kernel = s.kernels.kernel("forward_dynamics", formulation=formulation)
+        counts.append(s.kernels.operations("forward_dynamics", formulation=formulation).total)
         rate = 0.3 * np.random.default_rng(size).normal(size=s.nv)  # what the velocities are makes no difference
         loops[str(size)] = KernelLoop(kernel, {"q": s.q0[None], "v": rate[None]}, (s.nv,))
     with one_core():
@@ -117,7 +117,7 @@ def lcaba(options: Options) -> None:
     s = problem.mechanism().build(guess=problem.guess())
     state = problem.ours()
     loop = KernelLoop(
-        s.kernel("forward_dynamics", formulation="coordinate_reduction"),
+        s.kernels.kernel("forward_dynamics", formulation="coordinate_reduction"),
         {"q": state.q, "v": state.v, "tau": state.tau},
         state.v.shape[1:],
     )

@@ -76,7 +76,7 @@ def _ours(problem: Problem) -> Ours:
 def _built(problem: Problem, system: Any, formulation: str) -> Built:
     begin = time.perf_counter()
     try:
-        kernel = system.kernel("forward_dynamics", formulation=formulation)
+        kernel = system.kernels.kernel("forward_dynamics", formulation=formulation)
     except WhippletreeError as reason:
         return Built(None, str(reason), None)
     state = problem.ours()
@@ -84,7 +84,7 @@ def _built(problem: Problem, system: Any, formulation: str) -> Built:
     loop.answer(0)
     seconds = time.perf_counter() - begin
     error = worst([loop.answer(k) for k in range(len(state.q))], state.a)
-    operations = system.operations("forward_dynamics", formulation=formulation)
+    operations = system.kernels.operations("forward_dynamics", formulation=formulation)
     return Built(Contestant(formulation, loop.run(), error), operations, seconds)
 
 

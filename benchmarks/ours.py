@@ -74,4 +74,4 @@ class KernelLoop:
 def tree_loop(system: Any, ring: Ring, task: str) -> KernelLoop:
     nv = ring.model.nv
     given = {name: getattr(ring.ours, name) for name in INPUTS[task]}
-    return KernelLoop(system.kernel(KERNELS[task]), given, (nv, nv) if task == MASS else (nv,))
+    return KernelLoop(system.kernels.kernel(KERNELS[task]), given, (nv, nv) if task == MASS else (nv,))

@@ -104,7 +104,7 @@ def with_meshes(program: str, folder: Path, file: Path) -> tuple[str, int, int, 
             began = time.perf_counter()
             browser.open(f"{path.as_uri()}?frame=0")
             seen.append(time.perf_counter() - began)
-    return system.description.name, system.n_bodies, path.stat().st_size, min(written), min(seen)
+    return system.description.name, len(system.description.bodies), path.stat().st_size, min(written), min(seen)
 
 
 def main() -> None:
@@ -120,7 +120,7 @@ def main() -> None:
             run.animate(path, frames=len(run))
             first, each = measure(program, path)
             name, size = system.description.name, path.stat().st_size
-            print(f"{name:24} {system.n_bodies:7} {len(run):9} {size:10} {first:10.3f} {each:10.2f}")
+            print(f"{name:24} {len(system.description.bodies):7} {len(run):9} {size:10} {first:10.3f} {each:10.2f}")
         print(f"bars: {BYTES} bytes for ten seconds of a humanoid, {FIRST} s, {EACH} ms")
         print(f"{'with meshes':24} {'bodies':>7} {'bytes':>10} {'written [s]':>12} {'first [s]':>10}")
         for robot in ROBOTS:

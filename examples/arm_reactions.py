@@ -35,7 +35,7 @@ def describe() -> wt.Mechanism:
 def main() -> dict[str, Any]:
     """Print the reactions at rest and in motion, and compare with Newton's law for the whole."""
     system = describe().build()
-    q = system.coordinates({"shoulder": 0.3, "elbow": -0.9})
+    q = system.configuration({"shoulder": 0.3, "elbow": -0.9})
 
     # At rest: bias_force is the torque that holds the arm still.
     holding = system.bias_force(q, system.v0)

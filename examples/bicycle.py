@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 import whippletree as wt
+from whippletree.equilibria import eigenvalues_over
 
 WHEELBASE, TRAIL, TILT, REAR, FRONT = 1.02, 0.08, np.pi / 10, 0.3, 0.35
 
@@ -54,7 +55,7 @@ def main(picture: str | Path | None = None) -> dict[str, Any]:
     for speed in (2.0, 5.0, 8.0):
         values = s.linearize(s.q0, {"rear hub": speed / REAR}).eigenvalues
         print(f"{speed:4.1f} m/s:", "  ".join(f"{x:.4f}" for x in values[values != 0]))
-    branches = s.eigenvalues_over("rear hub.speed", np.linspace(0, 10, 41) / REAR)
+    branches = eigenvalues_over(s, "rear hub.speed", np.linspace(0, 10, 41) / REAR)
     weave, capsize = (REAR * value for value in branches.changes)
     print(f"weave speed {weave:.9f} m/s, capsize speed {capsize:.9f} m/s")
     if picture is not None:

@@ -34,7 +34,7 @@ def describe() -> wt.Mechanism:
 def main() -> dict[str, Any]:
     """Call the kernel of forward dynamics with pointers made by hand."""
     system = describe().build()
-    kernel = system.kernel("forward_dynamics")
+    kernel = system.kernels.kernel("forward_dynamics")
     for name, size in zip(kernel.input_names, kernel.input_sizes, strict=True):
         print(f"input {name}: {size} numbers")
     print("outputs:", *kernel.output_sizes)

@@ -59,7 +59,7 @@ def whole_rotor(system: wt.System, psi: float) -> list[Array]:
 
 def frequencies(system: wt.System, speed: float, psi: float = 0.0) -> Array:
     """Return the natural frequencies at a speed in rad/s, in Hz, from the model at an azimuth of the rotor."""
-    A = system.linearize(system.coordinates({"rotor": psi}), system.velocities({"rotor": speed})).A
+    A = system.linearize(system.configuration({"rotor": psi}), system.velocities({"rotor": speed})).A
     free = np.delete(np.arange(system.nv), system.v_slice("rotor").start)
     T, slope, second = (each[np.ix_(free, free)] for each in whole_rotor(system, psi))
     zero = np.zeros_like(T)

@@ -45,7 +45,9 @@ def main() -> dict[str, Any]:
     print("operations of the forward dynamics")
     print(f"{'cells':>24}" + "".join(f"{n:>8}" for n in towers))
     for name in FORMULATIONS:
-        counts[name] = [tower.operations("forward_dynamics", formulation=name).total for tower in towers.values()]
+        counts[name] = [
+            tower.kernels.operations("forward_dynamics", formulation=name).total for tower in towers.values()
+        ]
         print(f"{name:>24}" + "".join(f"{n:8}" for n in counts[name]))
 
     system = towers[4]

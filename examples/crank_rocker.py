@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import whippletree as wt
+from whippletree.kinematics import actuation
 
 CRANK, COUPLER, ROCKER, GROUND = 0.04, 0.12, 0.08, 0.11
 
@@ -53,7 +54,7 @@ def main(picture: str = "") -> dict[str, Any]:
     dead = sweep.q[back[-1]].copy()
     dead[0] = np.pi + _inner_angle(COUPLER - CRANK)
     dead = system.assemble(dead, hold=["A"])
-    print(f"driven at D instead: {system.actuation(dead, actuators=['D'])}")
+    print(f"driven at D instead: {actuation(system, dead, actuators=['D'])}")
     if picture:
         sweep.plot("D", "D.ratio", "transmission angle", path=picture)
     return {"system": system, "sweep": sweep, "angle": angle, "dead": dead, "back": back}

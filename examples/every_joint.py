@@ -78,7 +78,7 @@ def main() -> dict[str, Any]:
         print(f"  {what:<33} off by {error:.1e}")
 
     # the screw: one turn of the spindle lifts the jack by its lead
-    low, high = (system.coordinates({"spindle": angle}) for angle in (0.0, 2 * np.pi))
+    low, high = (system.configuration({"spindle": angle}) for angle in (0.0, 2 * np.pi))
     lift = system.pose(high, "jack")[2, 3] - system.pose(low, "jack")[2, 3]
     print(f"  one turn of the spindle lifts the jack by {1000 * lift:.3f} mm")
     return {"errors": errors, "lift": lift, "system": system, "scale": np.abs(a).max()}

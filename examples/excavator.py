@@ -158,7 +158,7 @@ class CylinderControl:
 def start(system: wt.System) -> Array:
     """Return the configuration at which the path begins."""
     angles = dig_path(np.zeros(1)).angles[0]
-    return system.assemble(system.coordinates(dict(zip(HINGES, angles, strict=True))), hold=HINGES)
+    return system.assemble(system.configuration(dict(zip(HINGES, angles, strict=True))), hold=HINGES)
 
 
 def main() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import whippletree as wt
+from whippletree.equilibria import equilibrium_path
 
 LENGTH, BALL, SLEEVE, STIFFNESS = 0.3, 1.2, 1.0, 400.0
 
@@ -38,7 +39,7 @@ def describe() -> wt.Mechanism:
 def main(picture: str | Path | None = None) -> dict[str, Any]:
     """Follow the arms from a slow spindle to a fast one."""
     s = describe().build(guess={"left arm": 0.4, "right arm": 0.4})
-    path = s.equilibrium_path("spin.speed", np.linspace(14.0, 30.0, 9), guess={"left arm": 0.6, "right arm": 0.6})
+    path = equilibrium_path(s, "spin.speed", np.linspace(14.0, 30.0, 9), guess={"left arm": 0.6, "right arm": 0.6})
     print("spindle [rad/s]  arm [degrees]  sleeve [mm]")
     for speed, arm, slide in zip(path.values, path.coordinate("left arm"), path.coordinate("slide"), strict=True):
         print(f"{speed:15.3f} {np.degrees(arm):14.3f} {1000 * slide:12.2f}")

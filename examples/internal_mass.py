@@ -74,7 +74,7 @@ def describe() -> wt.Mechanism:
 def main() -> dict[str, Any]:
     """Let it swing from 1.2 rad, and print where the bob is and how the energy is kept."""
     s = describe().build()
-    q, v = s.coordinates({"hinge": 1.2, "rod": 0.05}), s.velocities({"hinge": -0.4, "rod": 0.3})
+    q, v = s.configuration({"hinge": 1.2, "rod": 0.05}), s.velocities({"hinge": -0.4, "rod": 0.3})
     run = s.simulate(5.0, q=q, v=v, tolerance=1e-10)
     accelerations = s.forward_dynamics(run.q, run.v)
     energy = s.energy(run.q, run.v)

@@ -48,7 +48,7 @@ def main() -> dict[str, Any]:
     print(f"let go, a boom of 3 m starts with {light:.4f} rad/s^2 empty and {heavy:.4f} rad/s^2 loaded")
 
     folded = describe().build(fold=True)
-    kept, gone = (s.operations("forward_dynamics").total for s in (system, folded))
+    kept, gone = (s.kernels.operations("forward_dynamics").total for s in (system, folded))
     print(f"operations of forward dynamics: {kept} with parameters as inputs, {gone} with them folded in")
     return {
         "payloads": payloads,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import whippletree as wt
+from whippletree.kinematics import actuation, workspace
 
 CRANK, ARM, PIVOT = 0.25, 0.30, 0.10
 MOTORS = ("left", "right")
@@ -41,7 +42,7 @@ def main(picture: str = "") -> dict[str, Any]:
     """Map the workspace, follow a circle, and look at the position where the arms are in line."""
     system = describe().build(guess={"left": 2.2, "right": 0.9, "left elbow": -1.6, "right elbow": 1.6})
     x, y = np.meshgrid(np.linspace(-0.51, 0.51, 31), np.linspace(0.17, 0.62, 16), indexing="ij")
-    space = system.workspace("tool", poses=np.stack([x, y, 0 * x], axis=-1), actuators=MOTORS)
+    space = workspace(system, "tool", poses=np.stack([x, y, 0 * x], axis=-1), actuators=MOTORS)
     print(space)
     best = np.unravel_index(np.nanargmax(space.conditioning), space.conditioning.shape)
     print(f"best conditioned at {space.points[best].round(3)}: {space.conditioning[best]:.3f}")
@@ -55,7 +56,7 @@ def main(picture: str = "") -> dict[str, Any]:
     # Both cranks outward, the arms in one line: 2 ARM = 2 PIVOT + 2 CRANK cos(a).
     a = np.arccos((ARM - PIVOT) / CRANK)
     spread = system.assemble({"left": np.pi - a, "right": a, "left elbow": a - np.pi, "right elbow": np.pi - a})
-    singular = system.actuation(spread, actuators=MOTORS)
+    singular = actuation(system, spread, actuators=MOTORS)
     print(f"arms in line: {singular}")
     if picture:
         space.plot("xy", path=picture)

@@ -47,14 +47,14 @@ def step(system: wt.System, q: Array, v: Array, h: float) -> tuple[Array, Array]
     """Take a Runge-Kutta step, then make positions and velocities consistent again."""
 
     def rates(q: Array, v: Array) -> tuple[Array, Array]:
-        q = system.normalize(q)
+        q = system.configuration(q)
         return system.coordinate_rates(q, v), system.forward_dynamics(q, v, check=False)
 
     q1, v1 = rates(q, v)
     q2, v2 = rates(q + h / 2 * q1, v + h / 2 * v1)
     q3, v3 = rates(q + h / 2 * q2, v + h / 2 * v2)
     q4, v4 = rates(q + h * q3, v + h * v3)
-    q = system.assemble(system.normalize(q + h / 6 * (q1 + 2 * q2 + 2 * q3 + q4)))
+    q = system.assemble(system.configuration(q + h / 6 * (q1 + 2 * q2 + 2 * q3 + q4)))
     return q, system.consistent_velocities(q, v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4))
 
 

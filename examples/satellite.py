@@ -42,7 +42,7 @@ def step(system: wt.System, t: float, q: Array, v: Array, h: float) -> tuple[Arr
     """Take one Runge-Kutta step."""
 
     def rates(t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        q = system.normalize(q)
+        q = system.configuration(q)
         return system.coordinate_rates(q, v), system.forward_dynamics(q, v, motor_torques(system, t))
 
     q1, v1 = rates(t, q, v)
@@ -50,12 +50,12 @@ def step(system: wt.System, t: float, q: Array, v: Array, h: float) -> tuple[Arr
     q3, v3 = rates(t + h / 2, q + h / 2 * q2, v + h / 2 * v2)
     q4, v4 = rates(t + h, q + h * q3, v + h * v3)
     q = q + h / 6 * (q1 + 2 * q2 + 2 * q3 + q4)
-    return system.normalize(q), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
+    return system.configuration(q), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
 
 
 def start(system: wt.System) -> tuple[Array, Array]:
     """Return the first state: drifting and tumbling slowly."""
-    q = system.coordinates({"elbow": 0.4})
+    q = system.configuration({"elbow": 0.4})
     return q, system.velocities({"flight": (0.05, -0.02, 0.03, 0.1, 0.0, 0.0)})
 
 

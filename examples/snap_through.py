@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import whippletree as wt
+from whippletree.equilibria import equilibrium_path
 
 ANGLE, STIFFNESS = 0.35, 500.0
 
@@ -36,7 +37,7 @@ def describe() -> wt.Mechanism:
 def main(picture: str | Path | None = None) -> dict[str, Any]:
     """Follow the equilibria up to a load at which the arch has snapped through."""
     s = describe().build(guess={"left": ANGLE, "slide": 2 * np.cos(ANGLE)})
-    path = s.equilibrium_path("load", np.linspace(0.0, 40.0, 9))
+    path = equilibrium_path(s, "load", np.linspace(0.0, 40.0, 9))
     print(path)
     for k in path.turning:
         print(f"the path turns back at {path.values[k]:.4f} N, {path.coordinate('left')[k]:.5f} rad")

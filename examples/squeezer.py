@@ -90,7 +90,7 @@ def main(seconds: float = 0.01, steps: int = 200) -> dict[str, Any]:
     print(
         f"mobility {report.mobility}, Gruebler's count {report.gruebler}, {len(report.redundant)} redundant equations"
     )
-    print(f"characteristic length {system.characteristic_length:.4f} m")
+    print(f"characteristic length {system.kernels.closures.characteristic_length:.4f} m")
     q, v, tau = system.q0, system.v0, system.velocities({"beta": TORQUE})
     wrench, _ = spring(system, q)
     start = system.forward_dynamics(q, v, tau, wrenches={"D": wrench})

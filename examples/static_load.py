@@ -31,7 +31,7 @@ def describe() -> wt.Mechanism:
 def main() -> dict[str, Any]:
     """Hang a load on the hook, with wind from the side, and check the balance in three ways."""
     system = describe().build()
-    q = system.coordinates({"slew": 0.7, "luff": 0.35, "travel": 3.2})
+    q = system.configuration({"slew": 0.7, "luff": 0.35, "travel": 3.2})
     v = system.v0
     load = np.array([0.0, 0.0, 0.0, 60.0, -80.0, -1500.0])  # no moment; wind along x and y, weight down
     wrenches = {"hook": load}

@@ -610,7 +610,7 @@ def test_example_cost_of_formulations() -> None:
     got = run("cost_of_formulations")
     for point, count in got["counts"].items():
         formulation = f"fully_recursive/{point}"
-        assert count.total == got["system"].operations("forward_dynamics", formulation=formulation)
+        assert count.total == got["system"].kernels.operations("forward_dynamics", formulation=formulation)
     flow, curves = got["flow"], got["curves"]
     assert flow.schedule(8).speed_up <= min(8.0, flow.largest_speed_up)
     assert curves.crossings == 1

@@ -24,7 +24,7 @@ ALWAYS = (("one loop", 2), ("overconstrained", 0))
 
 def rubbing(s: wt.System, c: Case) -> list[str]:
     """Revolute and prismatic joints whose forces are determined, at most four."""
-    unique = c.equations.unique(s.characteristic_length)
+    unique = c.equations.unique(s.kernels.closures.characteristic_length)
     kinds = {use.name: use.joint.kind for use in s.description.joints if not use.prescribed}
     return [name for name, kind in kinds.items() if kind in ("revolute", "prismatic") and unique[name][3:].all()][:4]
 
@@ -42,7 +42,7 @@ def reference(s: wt.System, c: Case, joints: list[str]) -> Array:
     rubbed = np.zeros(s.nv)
     for _ in range(200):
         solution = c.equations.solve(c.tau + rubbed, c.loads)
-        reactions = solution.reactions(s.characteristic_length)
+        reactions = solution.reactions(s.kernels.closures.characteristic_length)
         before, rubbed = rubbed, np.zeros(s.nv)
         for name in joints:
             use, at = s.description.joint(name), s.v_slice(name).start

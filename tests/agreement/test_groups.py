@@ -53,8 +53,10 @@ def states(s: wt.System, count: int) -> list[dict[str, Array]]:
     rng = np.random.default_rng(5)
     found = []
     for _ in range(count):
-        q = s.assemble(s.integrate(s.q0, s.motion_basis(s.q0) @ rng.uniform(-0.2, 0.2, s.mobility.mobility)))
-        v = s.motion_basis(q) @ rng.normal(size=s.mobility.mobility)
+        q = s.assemble(
+            s.integrate(s.q0, s.kernels.closures.motion_basis(s.q0) @ rng.uniform(-0.2, 0.2, s.mobility.mobility))
+        )
+        v = s.kernels.closures.motion_basis(q) @ rng.normal(size=s.mobility.mobility)
         found.append({"q": q, "v": v, "tau": rng.normal(size=s.nv)})
     return found
 
@@ -80,7 +82,9 @@ def test_chain_of_cells(turned: bool) -> None:
 
 def test_each_further_cell_costs_the_same() -> None:
     """Operations are linear in the number of cells, to the last one; their positions repeat after three."""
-    counts = [cells(n).operations("forward_dynamics", formulation="constraint_embedding").total for n in (2, 5, 8)]
+    counts = [
+        cells(n).kernels.operations("forward_dynamics", formulation="constraint_embedding").total for n in (2, 5, 8)
+    ]
     assert counts[2] - counts[1] == counts[1] - counts[0]
     assert cells(5).chosen.name in ("constraint_embedding", "by_group")
 
@@ -111,7 +115,7 @@ def test_lattice() -> None:
     a = s.forward_dynamics(state["q"], state["v"], state["tau"])
     rows = s.closure_jacobian(state["q"])
     work = s.inverse_dynamics(state["q"], state["v"], a) - state["tau"]
-    E = s.motion_basis(state["q"])
+    E = s.kernels.closures.motion_basis(state["q"])
     assert np.abs(rows @ E).max() < TOLERANCE
     assert np.abs(E.T @ work).max() < TOLERANCE * np.abs(work).max()  # no net force on any allowed motion
     s = lattice(1)

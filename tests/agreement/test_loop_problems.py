@@ -48,7 +48,7 @@ def test_four_bars(n: int) -> None:
     assert s.mobility.mobility == 1
     assert len(s.mobility.redundant) == 3 * n
     for angle, speed in ((np.pi / 2, -1.0), (1.1, 2.0), (0.3, -3.0), (-0.8, 0.5), (2.9, 1.5)):
-        q, v = s.coordinates(four_bar_angles(n, angle)), s.velocities(four_bar_angles(n, speed))
+        q, v = s.configuration(four_bar_angles(n, angle)), s.velocities(four_bar_angles(n, speed))
         expected = s.velocities(four_bar_angles(n, four_bar_acceleration(n, angle)))
         scale = max(np.abs(expected).max(), 1.0)  # upright, they do not accelerate
         for name in FORMULATIONS if n < 3 else ("auto",):
@@ -61,7 +61,7 @@ def test_four_bars(n: int) -> None:
 def test_flat_four_bars(n: int, angle: float) -> None:
     """Where all rods lie in one line there are more freedoms for a moment; the motion goes on as a parallelogram."""
     s = n_four_bar(n).build(guess=four_bar_angles(n, np.pi / 2))
-    q, v = s.coordinates(four_bar_angles(n, angle)), s.velocities(four_bar_angles(n, -2.0))
+    q, v = s.configuration(four_bar_angles(n, angle)), s.velocities(four_bar_angles(n, -2.0))
     expected = s.velocities(four_bar_angles(n, four_bar_acceleration(n, angle)))
     for name in FORMULATIONS if n < 3 else ("auto",):
         assert relative(s.forward_dynamics(q, v, formulation=name)[None], expected[None]) < FLAT, name
@@ -75,7 +75,7 @@ def test_four_bars_assembled_flat(n: int) -> None:
     assert s.mobility.mobility == 1
     assert np.abs(s.closure_residual(s.q0)).max() < 1e-12
     for angle in (0.0, 0.7):
-        q, v = s.coordinates(four_bar_angles(n, angle)), s.velocities(four_bar_angles(n, -2.0))
+        q, v = s.configuration(four_bar_angles(n, angle)), s.velocities(four_bar_angles(n, -2.0))
         expected = s.velocities(four_bar_angles(n, four_bar_acceleration(n, angle)))
         tolerance = FLAT if angle == 0.0 else 1e-10
         assert relative(s.forward_dynamics(q, v)[None], expected[None]) < tolerance
@@ -85,7 +85,7 @@ def test_four_bars_move_on_across_the_flat_position() -> None:
     """Close to it on either side, the answer is still the parallelogram's."""
     s = n_four_bar(1).build(guess=four_bar_angles(1, np.pi / 2))
     for angle in (1e-2, 1e-4, 1e-6, 1e-8, -1e-7, -1e-3):
-        q, v = s.coordinates(four_bar_angles(1, angle)), s.velocities(four_bar_angles(1, -2.0))
+        q, v = s.configuration(four_bar_angles(1, angle)), s.velocities(four_bar_angles(1, -2.0))
         expected = s.velocities(four_bar_angles(1, four_bar_acceleration(1, angle)))
         assert relative(s.forward_dynamics(q, v)[None], expected[None]) < FLAT, angle
 
@@ -96,7 +96,7 @@ def test_what_a_planar_four_bar_leaves_open() -> None:
     The least shares are zero: no load acts out of the plane.
     """
     s = n_four_bar(1).build(guess=four_bar_angles(1, 1.0))
-    q, v = s.coordinates(four_bar_angles(1, 0.7)), s.velocities(four_bar_angles(1, -2.0))
+    q, v = s.configuration(four_bar_angles(1, 0.7)), s.velocities(four_bar_angles(1, -2.0))
     for name in FORMULATIONS:
         reactions = s.reactions(q, v, formulation=name)
         for joint in reactions:

@@ -59,7 +59,7 @@ def closures(s: wt.System, c: Case) -> dict[str, float]:
 
 def motions(s: wt.System, c: Case) -> dict[str, float]:
     """The basis of all motions spans those of the reference, and is the identity at the independent coordinates."""
-    E, allowed = s.motion_basis(c.q, t=c.looped.t), c.equations.joint_motions
+    E, allowed = s.kernels.closures.motion_basis(c.q, t=c.looped.t), c.equations.joint_motions
     assert E.shape == (s.nv, c.equations.mobility)
     rest = E - allowed @ np.linalg.lstsq(allowed, E, rcond=None)[0]
     units = [np.abs(E - unit).sum(axis=1).min() for unit in np.eye(c.equations.mobility)]
@@ -98,13 +98,13 @@ def test_random_mechanisms(family: str, i: int) -> None:
     assert_close({**closures(s, c), **motions(s, c), **accelerations(s, c), **reactions(s, c, named)})
     for name in ("penalty", "velocity_transformation/reference_point/penalty"):
         soft = computed(s, c, "forward_dynamics", name)
-        assert relative(soft[None], c.a[None]) < s.penalty_error, name
+        assert relative(soft[None], c.a[None]) < s.kernels.closures.penalty_error, name
 
 
 def least(s: wt.System, c: Case, formulation: str) -> dict[str, float]:
     """Machine code, by the calls that users make: checked states, least reactions with their flags."""
     options: dict[str, Any] = {"wrenches": c.loads, "t": c.looped.t, "formulation": formulation}
-    length = s.characteristic_length
+    length = s.kernels.closures.characteristic_length
     expected, unique = c.solution.reactions(length), c.equations.unique(length)
     scale = max(np.abs(r).max() for r in expected.values())
     found = {"accelerations": relative(s.forward_dynamics(c.q, c.v, c.tau, **options)[None], c.a[None])}

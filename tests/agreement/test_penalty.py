@@ -24,7 +24,7 @@ def check(s: wt.System, c: Case) -> None:
         error, a = estimated(s, c, name)
         true = relative(a[None], c.a[None])
         assert error > true / 10, name
-        assert s.penalty_error > true / 10 or error > PENALTY_PROMISE, name
+        assert s.kernels.closures.penalty_error > true / 10 or error > PENALTY_PROMISE, name
 
 
 @pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in (*QUICK[::2], *HIDDEN)))

@@ -21,7 +21,7 @@ from whippletree.kernels.tape import Tape, read_tape
 def test_stages_of_a_tree_add_up(formulation: str) -> None:
     s = serial_chain(4).build()
     found = costs(s, formulation)
-    assert found.total == s.operations("forward_dynamics", formulation=formulation)
+    assert found.total == s.kernels.operations("forward_dynamics", formulation=formulation)
     assert len(found.stages) > 2
 
 
@@ -29,7 +29,7 @@ def test_stages_of_a_tree_add_up(formulation: str) -> None:
 def test_stages_of_a_loop_add_up(formulation: str) -> None:
     s = slider_four_bar().build()
     found = costs(s, formulation)
-    assert found.total == s.operations("forward_dynamics", formulation=formulation)
+    assert found.total == s.kernels.operations("forward_dynamics", formulation=formulation)
 
 
 def test_unfolded_is_never_cheaper() -> None:

@@ -173,7 +173,7 @@ def test_gimbal_lock_of_a_cut_ball_is_told() -> None:
     s = m.build(cut=["ball"])
     for angle, locked in ((1.0, False), (math.pi / 2, True), (math.pi / 2 - 1e-9, True)):
         half = angle / 2
-        q = s.coordinates({"pose": (math.cos(half), 0, math.sin(half), 0, 0, 0, 0), "ball": (0, angle, 0)})
+        q = s.configuration({"pose": (math.cos(half), 0, math.sin(half), 0, 0, 0, 0), "ball": (0, angle, 0)})
         if locked:
             with pytest.raises(wt.DynamicsError, match='"ball" are in gimbal lock'):
                 s.forward_dynamics(q, s.v0)

@@ -7,6 +7,7 @@ import pytest
 
 import whippletree as wt
 from support.closed_differences import central
+from whippletree.equilibria import eigenvalues_over, equilibrium_path
 from whippletree.equilibria.balance import Balance
 from whippletree.equilibria.load_case import LoadCase
 
@@ -93,10 +94,10 @@ def test_a_governor_opens_to_the_known_angle() -> None:
 
 def test_plots_over_a_speed_or_an_effort_say_its_unit() -> None:
     s = governor()
-    branches = s.eigenvalues_over("spindle.speed", [2.0, 3.0])
+    branches = eigenvalues_over(s, "spindle.speed", [2.0, 3.0])
     assert branches.plot().axes[-1].get_xlabel() == "spindle.speed [rad/s]"
     assert branches.plot("locus").axes[-1].get_ylabel() == "spindle.speed [rad/s]"
-    path = pendulum().equilibrium_path("hinge.effort", [0.0, 1.0])
+    path = equilibrium_path(pendulum(), "hinge.effort", [0.0, 1.0])
     assert path.plot("hinge").axes[-1].get_xlabel() == "hinge.effort [N m]"
 
 
@@ -240,7 +241,7 @@ def test_states_of_elements_rest() -> None:
 
 
 def test_a_truss_snaps_through_at_the_known_load() -> None:
-    path = truss().equilibrium_path("load", np.linspace(0, 10, 11))
+    path = equilibrium_path(truss(), "load", np.linspace(0, 10, 11))
     height = np.linspace(0, 0.3, 200001)
     long = np.hypot(1, 0.3)
     push = 1000 * (long - np.hypot(1, height)) * height / np.hypot(1, height)
@@ -304,9 +305,9 @@ def test_bad_input_is_refused_in_words() -> None:
         (lambda: s.equilibrium(starts=-1), "starts="),
         (lambda: s.equilibrium(unknowns=["k"], hold=["hinge"]), "there is no parameter, effort or speed"),
         (lambda: s.equilibrium([np.nan]), "finite"),
-        (lambda: s.equilibrium_path("hinge.effort", [1.0]), "at least two"),
-        (lambda: s.equilibrium_path("hinge.effort", [0.0, 1.0], speed=3), "there is no option"),
-        (lambda: s.eigenvalues_over("hinge.effort", []), "finite numbers"),
+        (lambda: equilibrium_path(s, "hinge.effort", [1.0]), "at least two"),
+        (lambda: equilibrium_path(s, "hinge.effort", [0.0, 1.0], speed=3), "there is no option"),
+        (lambda: eigenvalues_over(s, "hinge.effort", []), "finite numbers"),
         (lambda: s.equilibrium(z=[1.0]), "auxiliary states"),
         (lambda: s.equilibrium(hold=["hinge"], speeds={"hinge": 1.0}), "is held, and is to move"),
         (lambda: truss().equilibrium(parameters={"load": np.nan}), 'parameter "load" is nan'),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree.equilibria import equilibrium_path
 
 FEET = ((1.2, 0.7), (1.2, -0.7), (-1.3, 0.7), (-1.3, -0.7))
 ON_A_FLOOR = ("free.rotation about z", "free.displacement along x", "free.displacement along y")
@@ -72,7 +73,7 @@ def test_a_table_tilts_by_the_known_angle() -> None:
 
 def test_a_path_of_equilibria_stays_there_too() -> None:
     s = table().build(guess={"free": PLACES[0]})
-    path = s.equilibrium_path("push", np.linspace(0, 500, 4))
+    path = equilibrium_path(s, "push", np.linspace(0, 500, 4))
     assert path.values[-1] == 500.0
     assert np.abs(path.q[:, 4:6]).max() < 1e-5  # it drifts by the square of each step
     assert max(abs(yaw(q)) for q in path.q) < 1e-9

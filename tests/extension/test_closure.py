@@ -90,7 +90,7 @@ def close(ours: Any, expected: Any, tolerance: float = 1e-9) -> None:
 def state(s: wt.System) -> tuple[Array, Array, Array]:
     q = s.q0
     rng = np.random.default_rng(0)
-    return q, s.motion_basis(q) @ rng.normal(size=s.mobility.mobility), rng.normal(size=s.nv)
+    return q, s.kernels.closures.motion_basis(q) @ rng.normal(size=s.mobility.mobility), rng.normal(size=s.nv)
 
 
 def test_rows_are_exact_away_from_the_closure():

@@ -110,7 +110,11 @@ def drawn(s: wt.System, seed: int = 0) -> tuple[Array, Array, Array]:
 
 def test_a_tree_is_moved_like_its_twin():
     s, twin = chain(4).build(), chain(4, add_twin).build()
-    assert s.element_states == ("element 0.creep", "element 1.creep", "element 2.creep") == twin.element_states
+    assert (
+        s.kernels.elements.names
+        == ("element 0.creep", "element 1.creep", "element 2.creep")
+        == twin.kernels.elements.names
+    )
     close(s.z0, [0.0, 0.01, 0.02])
     q, v, tau = drawn(s)
     z = np.array([0.05, -0.02, 0.1])

@@ -208,7 +208,7 @@ def test_declarations_are_checked(registered: str) -> None:
 def test_compiled_code_depends_on_where_it_is_written(registered: str) -> None:
     """Another text of this file must not find the code of this one in the cache."""
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    assert digest in crank().kernel("forward_dynamics", formulation=NAME).key
+    assert digest in crank().kernels.kernel("forward_dynamics", formulation=NAME).key
 
 
 def test_unknown_without_registration() -> None:

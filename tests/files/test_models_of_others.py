@@ -128,7 +128,7 @@ if REFERENCES:
                 if key not in state:
                     continue
                 s = d.bare(gravity)
-                q = s.coordinates(d.coordinates(state))
+                q = s.configuration(d.coordinates(state))
                 T = d.to_theirs(s, q)
                 close(np.diag(T.T @ s.mass_matrix(q) @ T), np.concatenate(d.given(state, "mass_matrix_diagonal")))
                 weight = 9.81 * mass  # on an arm of a micrometre: what the moments of a planar robot are made of

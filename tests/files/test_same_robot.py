@@ -131,7 +131,7 @@ def PhysicsRevoluteJoint "q"
 
 def accelerations(model: wt.Model, names: tuple[str, str] = ("p", "q")) -> np.ndarray:
     s = model.build()
-    q, v = s.coordinates(dict(zip(names, (0.4, -0.7), strict=True))), np.zeros(s.nv)
+    q, v = s.configuration(dict(zip(names, (0.4, -0.7), strict=True))), np.zeros(s.nv)
     for name, value in zip(names, (1.2, -0.8), strict=True):
         v[s.v_slice(name)] = value
     a = s.forward_dynamics(q, v)

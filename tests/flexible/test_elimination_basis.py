@@ -32,7 +32,7 @@ def arm(kind: FlexibleBody | None, joints: int) -> wt.System:
 
 
 def operations(s: wt.System) -> int:
-    found = s.operations("forward_dynamics", formulation="articulated")
+    found = s.kernels.operations("forward_dynamics", formulation="articulated")
     return found.multiplications + found.additions
 
 

@@ -237,7 +237,7 @@ def test_a_mechanism_of_flexible_bodies_alone_has_weight_and_size() -> None:
     s = arm([ritz_beam((0, 2), length=0.01, mass=1e-5, stiffness=1e-3)])
     rest = s.equilibrium()
     assert abs(np.sin(rest.q[0] - np.arctan2(9.81, 0.2))) < 1e-9
-    assert s.characteristic_length == pytest.approx(0.005)
+    assert s.kernels.closures.characteristic_length == pytest.approx(0.005)
     loop = wt.Mechanism("loop")
     link = loop.body("link", ritz_beam((0, 2)))
     loop.revolute("A", loop.ground, link, axis="y")

@@ -9,6 +9,7 @@ import whippletree as wt
 from support.flexible_assembly import exponential
 from support.flexible_models import traced
 from support.sampling import deep
+from whippletree.kinematics import station_jacobians, station_poses
 
 STRIP = wt.rectangle(width=0.02, height=0.03)
 
@@ -98,14 +99,14 @@ def test_stations_move_like_interfaces_at_the_same_place(stiffening: bool) -> No
     m.revolute("A", m.ground, m.body("link", kind), axis="y")
     s = m.build()
     q = np.stack([s.random(k) for k in range(2)])
-    poses, jacobians = s.station_poses(q, "link"), s.station_jacobians(q, "link")
+    poses, jacobians = station_poses(s, q, "link"), station_jacobians(s, q, "link")
     assert poses.shape == (2, 11, 4, 4)
     assert jacobians.shape == (2, 11, 6, s.nv)
     for station, name in ((0, "link.root"), (5, "link.mid"), (10, "link.tip")):
         assert np.abs(poses[:, station] - s.pose(q, name)).max() < 1e-13
         assert np.abs(jacobians[:, station] - s.jacobian(q, name)).max() < 1e-11
     with pytest.raises(wt.ModelError, match='there is no flexible body "lin"'):
-        s.station_poses(q, "lin")
+        station_poses(s, q, "lin")
 
 
 def test_loops_are_closed_by_joints_before_bodies_bend() -> None:

@@ -90,7 +90,7 @@ def test_a_bushing_is_its_matrix():
     s = m.build()
     columns = []
     for i in range(6):
-        ahead, back = (s.integrate(s.neutral(), h * np.eye(6)[i]) for h in (1e-5, -1e-5))
+        ahead, back = (s.integrate(s.configuration(), h * np.eye(6)[i]) for h in (1e-5, -1e-5))
         columns.append((s.forward_dynamics(ahead, np.zeros(6)) - s.forward_dynamics(back, np.zeros(6))) / 2e-5)
     found = M @ np.array(columns).T
     assert found == pytest.approx(-K, abs=1e-8)
@@ -102,7 +102,7 @@ def test_a_ball_rests_where_its_weight_is_carried():
     m.contact("ground", "ball", radius=0.2, stiffness=1e4, damping=50.0, friction=0.5, width=1e-3)
     s = m.build()
     depth = 3 * 9.81 / 1e4 + 0.5e-3
-    q = s.neutral()
+    q = s.configuration()
     q[6] = 0.2 - depth
     assert s.forward_dynamics(q, np.zeros(6)) == pytest.approx(np.zeros(6), abs=1e-9)
     q[6] = 0.2001
@@ -120,7 +120,7 @@ def test_a_lag_approaches_its_input_exponentially():
     z = m.state("force", 0.5, rate=lambda z: (u - z) / 0.2)
     m.actuator("motor", "slide", effort=z)
     s = m.build()
-    assert (s.element_states, s.nz, s.z0.tolist()) == (("force",), 1, [0.5])
+    assert (s.kernels.elements.names, s.nz, s.z0.tolist()) == (("force",), 1, [0.5])
     state = rk4(lambda z: s.state_rates([0.0], [0.0], z=z), s.z0, duration=1.0, steps=100)
     assert state[0] == pytest.approx(3 - 2.5 * math.exp(-1.0 / 0.2), rel=1e-8)
     assert s.forward_dynamics([0.0], [0.0], z=state)[0] == pytest.approx(state[0] / 2)
@@ -235,7 +235,7 @@ def test_forces_are_wrenches_and_efforts_on_loops(family, i):
         computed(twin, "closure_efforts", "tree_augmented", loads, wrenches), abs=1e-8 * size
     )
     # efforts that hold the motion: the difference of any two sets does no work
-    E = s.motion_basis(q)
+    E = s.kernels.closures.motion_basis(q)
     held = s.inverse_dynamics(q, v, expected, z=x["z"], t=T, check=False)
     assert E.T @ held == pytest.approx(E.T @ tau, abs=1e-7 * np.abs(tau).max() * (1 + np.abs(expected).max()))
     # the solution of single states by singular values has the forces in it too
@@ -347,22 +347,22 @@ def test_signatures():
     m, _ = block()
     m.torsion_spring("spring", "slide", stiffness=1.0)
     s = m.build()
-    assert s.kernel("forward_dynamics").input_names == ["q", "v", "tau"]
+    assert s.kernels.kernel("forward_dynamics").input_names == ["q", "v", "tau"]
     m.actuator("motor", "slide", effort=m.state("z", 1.0))
     s = m.build()
-    assert s.kernel("forward_dynamics").input_names == ["q", "v", "tau", "z"]
-    assert s.kernel("state_rates").input_names == ["q", "v", "tau", "z"]
-    assert s.kernel("inverse_dynamics").input_names == ["q", "v", "a", "z"]
+    assert s.kernels.kernel("forward_dynamics").input_names == ["q", "v", "tau", "z"]
+    assert s.kernels.kernel("state_rates").input_names == ["q", "v", "tau", "z"]
+    assert s.kernels.kernel("inverse_dynamics").input_names == ["q", "v", "a", "z"]
     for name in ("energy", "mass_matrix"):
-        assert "z" not in s.kernel(name).input_names
+        assert "z" not in s.kernels.kernel(name).input_names
     m.load("wind", "block", force=(ca.sin(m.time), 0, m.parameter("p", 1.0)))
     s = m.build()
-    assert s.kernel("forward_dynamics", wrenches=["block"]).input_names == [
+    assert s.kernels.kernel("forward_dynamics", wrenches=["block"]).input_names == [
         *("q", "v", "tau", "wrench on block", "z", "t", "parameters")
     ]
-    assert s.kernel("powers").input_names == ["q", "v", "tau", "z", "t", "parameters"]
-    assert s.kernel("mass_matrix").input_names == ["q", "parameters"]
-    assert s.kernel("energy").input_names == ["q", "v", "t", "parameters"]
+    assert s.kernels.kernel("powers").input_names == ["q", "v", "tau", "z", "t", "parameters"]
+    assert s.kernels.kernel("mass_matrix").input_names == ["q", "parameters"]
+    assert s.kernels.kernel("energy").input_names == ["q", "v", "t", "parameters"]
     assert s.function("forward_dynamics").name_in() == ["q", "v", "tau", "z", "t", "parameters"]
 
 
@@ -402,7 +402,7 @@ def test_forces_by_name():
 def test_without_states_there_are_no_rates():
     m, _ = block()
     s = m.build()
-    assert s.nz == 0 and s.element_states == () and s.z0.shape == (0,)
+    assert s.nz == 0 and s.kernels.elements.names == () and s.z0.shape == (0,)
     assert s.state_rates([0.0], [0.0]).shape == (0,) and s.state_rates(np.zeros((4, 1)), [0.0]).shape == (4, 0)
     assert [float(x) for x in s.powers([0.0], [1.0])] == [0.0, 0.0, 0.0]
     with pytest.raises(wt.StateError, match="z= is for auxiliary states"):
@@ -419,7 +419,7 @@ def test_every_state_goes_where_it_is_meant():
     m.state_rate("a", third - second)
     m.state_rate("b", first)
     s = m.build()
-    assert s.element_states == ("c", "a", "b") and s.z0.tolist() == [1.0, 2.0, 4.0]
+    assert s.kernels.elements.names == ("c", "a", "b") and s.z0.tolist() == [1.0, 2.0, 4.0]
     forces = s.forces([0.0], [0.0], z=[3.0, 5.0, 7.0])
     assert forces["one"].efforts[0] == 70.0 and forces["two"].on("block")[3] == 521.0
     assert s.forward_dynamics([0.0], [0.0], z=[3.0, 5.0, 7.0])[0] == pytest.approx(591 / 2)
@@ -431,13 +431,16 @@ def test_states_by_name():
     m.state("x", 1.0)
     m.state("y", 2.0)
     s = m.build()
-    assert s.states({"y": 5}).tolist() == [1.0, 5.0] and s.states({}).tolist() == [1.0, 2.0]
+    assert s.kernels.inputs.auxiliary({"y": 5}).tolist() == [1.0, 5.0] and s.kernels.inputs.auxiliary({}).tolist() == [
+        1.0,
+        2.0,
+    ]
     with pytest.raises(wt.ModelError, match='no state "z"'):
-        s.states({"z": 1.0})
+        s.kernels.inputs.auxiliary({"z": 1.0})
     with pytest.raises(wt.StateError, match="by name"):
-        s.states([1.0, 2.0])
+        s.kernels.inputs.auxiliary([1.0, 2.0])
     with pytest.raises(wt.StateError, match="z must have 1 numbers"):
-        s.states({"x": [1.0, 2.0]})
+        s.kernels.inputs.auxiliary({"x": [1.0, 2.0]})
 
 
 def test_malformed_states_are_refused():
@@ -535,7 +538,7 @@ def test_systems_with_forces_travel():
     x = tree_state(s, 2)
     again = pickle.loads(pickle.dumps(s))
     assert (again.forward_dynamics(**x, t=T) == s.forward_dynamics(**x, t=T)).all()
-    assert again.element_states == s.element_states
+    assert again.kernels.elements.names == s.kernels.elements.names
 
 
 def test_bodies_welded_to_the_ground_and_to_each_other():

@@ -61,7 +61,7 @@ def test_the_cheapest_branches_take_no_more_operations_than_recursion() -> None:
     for model, saves in ((serial_chain(8, "revolute"), True), (stanford_arm(6), False)):
         s = model.build()
         mixed, recursive = (
-            s.operations("forward_dynamics", formulation=name).total for name in ("by_branch", "articulated")
+            s.kernels.operations("forward_dynamics", formulation=name).total for name in ("by_branch", "articulated")
         )
         assert mixed < recursive if saves else mixed == recursive
 

@@ -65,13 +65,13 @@ def test_values_change_without_compiling_again() -> None:
     x = states(kept)
     state = x["q"], x["v"], x["tau"]
     expected = {name: evaluated(s.function("forward_dynamics"), *state) for name, s in plain.items()}
-    address = kept.kernel("forward_dynamics").address
+    address = kept.kernels.kernel("forward_dynamics").address
     assert relative(kept.forward_dynamics(*state), expected["a"]) < 1e-12
     assert relative(kept.forward_dynamics(*state, parameters=OTHERS), expected["b"]) < 1e-12
     only = {**DEFAULTS, "lead": OTHERS["lead"]}
     once = mechanism(only, keep=False).build().function("forward_dynamics")
     assert relative(kept.forward_dynamics(*state, parameters={"lead": only["lead"]}), evaluated(once, *state)) < 1e-12
-    assert kept.kernel("forward_dynamics").address == address
+    assert kept.kernels.kernel("forward_dynamics").address == address
 
 
 def test_a_batch_of_parameters() -> None:
@@ -87,4 +87,4 @@ def test_a_batch_of_parameters() -> None:
 def test_folding_costs_no_more() -> None:
     m = mechanism(DEFAULTS, keep=True)
     kept, folded = m.build(), m.build(fold=True)
-    assert folded.operations("forward_dynamics").total < kept.operations("forward_dynamics").total
+    assert folded.kernels.operations("forward_dynamics").total < kept.kernels.operations("forward_dynamics").total

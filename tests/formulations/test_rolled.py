@@ -196,7 +196,7 @@ def test_a_joint_type_hands_over_its_own_constants(n: int, parameter: bool, monk
 def test_operations_grow_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []
     for n in (60, 120, 240):
-        counts.append(parametric_chain(n).build(fold=True).operations("forward_dynamics").total)
+        counts.append(parametric_chain(n).build(fold=True).kernels.operations("forward_dynamics").total)
     assert counts[2] - counts[1] == pytest.approx(2 * (counts[1] - counts[0]), rel=0.02)
     assert counts[2] < 2.1 * counts[1]
 
@@ -250,7 +250,7 @@ def test_composite_bodies_of_a_large_tree_keep_the_zeros_between_branches() -> N
     expected = s.forward_dynamics(q, v, tau, formulation="articulated")
     assert measures.relative(s.forward_dynamics(q, v, tau, formulation="composite"), expected) < 1e-12
     few, many = (
-        crown(branches, 5).build().operations("forward_dynamics", formulation="composite").total
+        crown(branches, 5).build().kernels.operations("forward_dynamics", formulation="composite").total
         for branches in (10, 20)
     )
     assert many < 2.05 * few  # with a full matrix it would be some seven times as much

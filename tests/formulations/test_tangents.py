@@ -128,7 +128,7 @@ def test_against_pinocchio() -> None:
 
 def test_cost_grows_with_pairs() -> None:
     """Quadratic in the depth, linear for each column; not a hundred times inverse dynamics."""
-    counts = {n: chain(n).operations("inverse_dynamics_derivatives").total for n in (10, 20, 40)}
+    counts = {n: chain(n).kernels.operations("inverse_dynamics_derivatives").total for n in (10, 20, 40)}
     assert counts[20] < 4 * counts[10] and counts[40] < 4 * counts[20]
     assert counts[40] < 60 * 40**2
     column = {n: count / n for n, count in counts.items()}

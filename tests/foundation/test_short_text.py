@@ -10,6 +10,7 @@ import pytest
 
 import whippletree as wt
 from whippletree.foundation.short_text import COLUMNS, LINES
+from whippletree.linear import minimal_coordinates
 from whippletree.realtime import RealtimeStepper
 from whippletree.system import System
 
@@ -44,11 +45,11 @@ def results(s: System) -> Iterator[object]:
     yield s.forward_dynamics_derivatives(s.q0, s.v0)
     yield s.inverse_dynamics_derivatives(s.q0, s.v0, np.zeros(s.nv))
     yield s.derivatives_of("energy", s.q0, s.v0)
-    yield s.minimal_coordinates(s.q0, s.v0)
+    yield minimal_coordinates(s, s.q0, s.v0)
     yield s.matrices(s.q0)
     yield s.matrices(s.q0)["B"]
     yield wt.Simulation(s)
-    yield s.operations("forward_dynamics")
+    yield s.kernels.operations("forward_dynamics")
     yield s.equilibrium()
     linear = s.linearize()
     yield from (linear, linear.modes(), linear.modes()[0])

@@ -26,6 +26,8 @@ import numpy as np
 
 import whippletree as wt
 from whippletree.cli import main
+from whippletree.equilibria import eigenvalues_over, equilibrium_path
+from whippletree.kinematics import actuation, assemble_batch, mobility_at, workspace
 
 ROBOT = str(Path(__file__).resolve().parents[1] / "files" / "models" / "four_bar.urdf")
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -220,30 +222,32 @@ def of_system(s: wt.System, name: str, joint: str) -> list[Call]:
         (s.integrate, (q, v), {"out": None}),
         (s.difference, (q, q), {"out": None}),
         (s.coordinate_rates, (q, v), {"out": None}),
-        (s.normalize, (q,), {}),
         (s.random, (3,), {}),
-        (s.coordinates, (), pair),
+        (s.configuration, (), pair),
         (s.velocities, (), pair),
-        (s.states, (), {"values": {"z": 1.0}}),
         (s.q_slice, (joint,), {}),
         (s.v_slice, (joint,), {}),
         (s.assemble, (q,), options | {"hold": [joint]}),
-        (s.assemble_batch, (q[None],), options | {"hold": [joint], "restart": False, "threads": 1}),
-        (s.actuation, (q,), options | {"actuators": [joint]}),
+        (assemble_batch, (s, q[None]), options | {"hold": [joint], "restart": False, "threads": 1}),
+        (actuation, (s, q), options | {"actuators": [joint]}),
         (s.sweep_joint, ((joint, 0), [0.0, 0.1]), options | {"hold": [], "start": q}),
         (s.sweep_joint, (name, [[0.1, 0.0, 0.2], [0.1, 0.0, 0.3]]), options | {"axes": "xyz", "hold": [], "start": q}),
         (s.inverse_kinematics, ({name: [0.1, 0.0, 0.2]},), options | {"guess": q, "hold": [joint], "restart": False}),
-        (s.workspace, (name, {(joint, 0): [0.0, 0.1]}), options | {"hold": [], "start": q, "actuators": [joint]}),
+        (
+            workspace,
+            (s, name, {(joint, 0): [0.0, 0.1]}),
+            options | {"hold": [], "start": q, "actuators": [joint]},
+        ),
         (s.consistent_velocities, (q, v), options | {"hold": [joint]}),
         (s.consistent_accelerations, (q, v, tau), options | {"hold": [joint]}),
-        (s.motion_basis, (q,), options),
-        (s.mobility_at, (q,), {"t": 0.0}),
+        (s.kernels.closures.motion_basis, (q,), options),
+        (mobility_at, (s, q), {"t": 0.0}),
         (s.closure_residual, (q,), options),
         (s.closure_jacobian, (q,), options),
-        (s.closure_errors, (q[None], v[None], np.zeros(1)), {}),
-        (s.data_slack, (v,), {}),
+        (s.kernels.closures.closure_errors, (q[None], v[None], np.zeros(1)), {}),
+        (s.kernels.closures.data_slack, (v,), {}),
         (s.function, ("forward_dynamics",), {"frame": "", "formulation": "auto", "wrenches": ()}),
-        (s.operations, ("mass_matrix",), {"frame": "", "formulation": "auto", "wrenches": ()}),
+        (s.kernels.operations, ("mass_matrix",), {"frame": "", "formulation": "auto", "wrenches": ()}),
         *_of_equilibria(s, name, joint),
         *_of_simulation(s, joint),
     ]
@@ -258,11 +262,11 @@ def _of_equilibria(s: wt.System, name: str, joint: str) -> list[Call]:
     return [
         (s.equilibrium, (s.q0,), searched),
         (
-            s.equilibrium_path,
-            (f"{joint}.effort", [0.0, 1e-3]),
+            equilibrium_path,
+            (s, f"{joint}.effort", [0.0, 1e-3]),
             followed | {"hold": [joint]},
         ),
-        (s.eigenvalues_over, (f"{joint}.effort", [0.0, 1e-3]), followed),
+        (eigenvalues_over, (s, f"{joint}.effort", [0.0, 1e-3]), followed),
         (s.linearize, (s.q0, s.v0, np.zeros(s.nv)), signals),
     ]
 

@@ -29,8 +29,11 @@ from fuzz import api_calls
 from fuzz.api_calls import Call, Prepared, interrupt, small, values
 from public_names import PACKAGES
 from whippletree.analysis import Evaluation, Flow, pairwise, traced
+from whippletree.equilibria import eigenvalues_over, equilibrium_path
 from whippletree.foundation.late_imports import Verb
+from whippletree.kinematics import actuation, assemble_batch, workspace
 from whippletree.system.calls import Delegated
+from whippletree.viewer import view
 
 CALLED = ("__call__", "__getitem__", "__add__", "__matmul__", "__contains__")
 """Methods with underscores that users call."""
@@ -99,13 +102,13 @@ OBJECTS: dict[str, Callable[[Prepared], Any]] = {
     "modes": lambda p: made(p, "linear").modes(),
     "mode": lambda p: made(p, "modes")[0],
     "sweep": lambda p: p.loop.sweep_joint("A", [1.1, 1.2]),
-    "workspace": lambda p: p.loop.workspace("c", {"A": [1.1, 1.2]}),
-    "actuation": lambda p: p.loop.actuation(p.loop.q0, actuators=["A"]),
-    "assemblies": lambda p: p.loop.assemble_batch(p.loop.q0[None]),
+    "workspace": lambda p: workspace(p.loop, "c", {"A": [1.1, 1.2]}),
+    "actuation": lambda p: actuation(p.loop, p.loop.q0, actuators=["A"]),
+    "assemblies": lambda p: assemble_batch(p.loop, p.loop.q0[None]),
     "solutions": lambda p: p.tree.inverse_kinematics(target(p.tree, "tip")),
     "equilibrium": lambda p: p.loop.equilibrium(),
-    "path": lambda p: p.loop.equilibrium_path("A.effort", [0.0, 0.01]),
-    "branches": lambda p: p.loop.eigenvalues_over("A.effort", [0.0, 0.01]),
+    "path": lambda p: equilibrium_path(p.loop, "A.effort", [0.0, 0.01]),
+    "branches": lambda p: eigenvalues_over(p.loop, "A.effort", [0.0, 0.01]),
     "matrices": lambda p: p.loop.matrices(p.loop.q0),
     "reactions": lambda p: p.loop.reactions(p.loop.q0, p.loop.v0),
     "reaction": lambda p: made(p, "reactions")["A"],
@@ -123,7 +126,7 @@ OBJECTS: dict[str, Callable[[Prepared], Any]] = {
     "evaluation": lambda p: Evaluation(p.loop, p.loop.q0, p.loop.v0),
     "flow": lambda p: Flow(pairwise(traced(p.loop))),
     "view": lambda p: p.loop.show(opened=False),
-    "live": lambda p: p.tree.view(opened=False),
+    "live": lambda p: view(p.tree, opened=False),
 }
 """One of each public object; what `GOOD_FOR` does not name is about the tree."""
 

@@ -81,7 +81,7 @@ def test_lanes_run_on_the_stack_of_any_caller():
     system, pads = chain(), (2, 4, 6, 8, 10, 12, 14, 16)
     q, v, tau = state(system, 5, (host().lanes,))
     expected = system.forward_dynamics(q, v, tau, threads=1)
-    kernel = system.kernel("forward_dynamics")
+    kernel = system.kernels.kernel("forward_dynamics")
     callers = load_code(compile_ir("".join(_CALLER.format(pad=pad) for pad in pads)), [f"call{pad}" for pad in pads])
     part, pointer = kernel._many, ctypes.c_void_p
     buffer = kernel.take_buffer(kernel.batch_buffer)
@@ -200,7 +200,7 @@ def test_a_result_that_is_not_finite_is_found(count):
             system.forward_dynamics(q, fast)
         outputs = [np.empty((count, 3))]
         with pytest.raises(NotFiniteError) as caught:
-            system.kernel("forward_dynamics").many([q, fast, None], outputs, count, 1)
+            system.kernels.kernel("forward_dynamics").many([q, fast, None], outputs, count, 1)
         assert caught.value.where == "result"
         assert caught.value.state <= position < caught.value.state + width
 
@@ -211,7 +211,7 @@ def test_a_quaternion_off_the_sphere_is_found(count, threads):
     system = floater()
     q, v, tau = state(system, 7, (count,))
     expected = system.forward_dynamics(q, v, tau)
-    kernel, width = system.kernel("forward_dynamics"), host().lanes
+    kernel, width = system.kernels.kernel("forward_dynamics"), host().lanes
     for position in {0, count // 2, count - 1}:
         for start, joint in ((0, "flight"), (7, "socket")):
             bad = q.copy()
@@ -437,7 +437,7 @@ def test_what_a_late_helper_needs_stays_alive_and_is_let_go():
 
     (q, v, tau), _ = big()
     chain().forward_dynamics(q, v, tau, threads=2)
-    kernel = chain().kernel("forward_dynamics")
+    kernel = chain().kernels.kernel("forward_dynamics")
     release, blocked = threading.Event(), threading.Barrier(len(helpers._HELPERS) + 1)
 
     def block() -> None:
@@ -656,7 +656,7 @@ def long() -> wt.System:
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 19, 257])
 def test_loops_give_the_same_bits_in_every_place(count):
     s = long()
-    assert s.kernel("forward_dynamics").work_size > 0
+    assert s.kernels.kernel("forward_dynamics").work_size > 0
     q, v, tau = state(s, 5, (count,))
     batch = s.forward_dynamics(q, v, tau, threads=1)
     assert same_bits(batch, [s.forward_dynamics(*row) for row in zip(q, v, tau, strict=True)])

@@ -561,19 +561,19 @@ def test_the_key_follows_the_description(folder, made):
 def test_the_key_follows_the_function_and_its_options(folder):
     system = arm(2).build()
     variants = [
-        system.kernel("forward_dynamics", formulation="articulated"),
-        system.kernel("forward_dynamics", formulation="composite"),
-        system.kernel("forward_dynamics", wrenches=["tip"]),
-        system.kernel("forward_dynamics", wrenches=["link 1"]),
-        system.kernel("inverse_dynamics"),
-        system.kernel("pose", frame="tip"),
-        system.kernel("pose", frame="link 1"),
-        loaded().build().kernel("forward_dynamics"),
-        loaded().build(fold=True).kernel("forward_dynamics"),
+        system.kernels.kernel("forward_dynamics", formulation="articulated"),
+        system.kernels.kernel("forward_dynamics", formulation="composite"),
+        system.kernels.kernel("forward_dynamics", wrenches=["tip"]),
+        system.kernels.kernel("forward_dynamics", wrenches=["link 1"]),
+        system.kernels.kernel("inverse_dynamics"),
+        system.kernels.kernel("pose", frame="tip"),
+        system.kernels.kernel("pose", frame="link 1"),
+        loaded().build().kernels.kernel("forward_dynamics"),
+        loaded().build(fold=True).kernels.kernel("forward_dynamics"),
     ]
     keys = {(k.key, k.signature) for k in variants}
     assert len(keys) == len(variants)
-    again = arm(2).build().kernel("pose", frame="tip")
+    again = arm(2).build().kernels.kernel("pose", frame="tip")
     assert isinstance(again, Kernel)
     assert again.key == variants[5].key
 

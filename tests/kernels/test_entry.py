@@ -250,7 +250,7 @@ def test_a_bad_out_is_refused(kind):
 
 
 def test_the_codes():
-    call = system().kernel("forward_dynamics").entry
+    call = system().kernels.kernel("forward_dynamics").entry
     z, out = np.zeros(3), np.empty(3)
     assert call(out, z, z, z) == entry.DONE
     assert call(out, z, z, None) == entry.DONE
@@ -293,7 +293,7 @@ def test_the_codes():
 def test_inputs_left_off_at_the_end_take_their_defaults(long_ways):
     s = loaded().build()
     q, v, tau = state(s, 14)
-    kernel = s.kernel("forward_dynamics")
+    kernel = s.kernels.kernel("forward_dynamics")
     assert kernel.input_names == ["q", "v", "tau", "parameters"]
     defaults = np.zeros(3), s.description.parameter_values
     for given in ((q, v), (q, v, None), (q, v, tau), (q, v, tau, None), (q, v, None, None), (q, v, None, defaults[1])):
@@ -312,7 +312,7 @@ def test_inputs_left_off_at_the_end_take_their_defaults(long_ways):
 
 
 def test_an_input_without_a_default_may_not_be_left_off():
-    wrenched = system().kernel("bias_force", wrenches=["tip"])
+    wrenched = system().kernels.kernel("bias_force", wrenches=["tip"])
     assert wrenched.input_names == ["q", "v", "wrench on tip"]
     z, out = np.zeros(3), np.full(3, -7.0)
     assert wrenched.entry(out, z, z, np.zeros(6)) == entry.DONE
@@ -323,7 +323,7 @@ def test_an_input_without_a_default_may_not_be_left_off():
 
 
 def test_matrices_are_checked_side_by_side():
-    call, q = system().kernel("mass_matrix").entry, state(system(), 15)[0]
+    call, q = system().kernels.kernel("mass_matrix").entry, state(system(), 15)[0]
     out = np.full((3, 3), np.nan)
     assert call(out, q) == entry.DONE
     assert same_bits(out, system().mass_matrix(list(q)))
@@ -354,13 +354,13 @@ def test_a_kernel_with_several_results_has_no_fast_way():
 def test_a_quaternion_off_the_sphere_is_left_to_the_long_way(where, scale):
     s = floater()
     q, v, tau = state(s, 16)
-    call, out = s.kernel("forward_dynamics").entry, np.full(s.nv, -7.0)
+    call, out = s.kernels.kernel("forward_dynamics").entry, np.full(s.nv, -7.0)
     bad = q.copy()
     bad[where : where + 4] *= scale
     assert call(out, bad, v, tau) == entry.SLOW_PATH
     assert (out == -7.0).all()
     assert call(out, q, v, tau) == entry.DONE
-    difference = s.kernel("difference").entry
+    difference = s.kernels.kernel("difference").entry
     assert difference(out, q, bad) == difference(out, bad, q) == entry.SLOW_PATH
     assert difference(out, q, q) == entry.DONE
     bad[where + 1] = np.nan
@@ -371,9 +371,9 @@ def test_only_quaternions_have_unit_length():
     """Numbers beside a quaternion, and those of systems without one, may be of any size."""
     q, v, tau = state(floater(), 17)
     q[4:7], q[11] = 100.0, -50.0
-    assert floater().kernel("forward_dynamics").entry(np.empty(floater().nv), q, v, tau) == entry.DONE
-    assert system().kernel("forward_dynamics").signature.quaternions == ()
-    assert floater().kernel("difference").signature.quaternions == ((0, 0), (0, 7), (1, 0), (1, 7))
+    assert floater().kernels.kernel("forward_dynamics").entry(np.empty(floater().nv), q, v, tau) == entry.DONE
+    assert system().kernels.kernel("forward_dynamics").signature.quaternions == ()
+    assert floater().kernels.kernel("difference").signature.quaternions == ((0, 0), (0, 7), (1, 0), (1, 7))
 
 
 @pytest.mark.parametrize("edge", [1 - UNIT_TOLERANCE, 1 + UNIT_TOLERANCE])
@@ -381,7 +381,7 @@ def test_all_ways_draw_the_same_line(edge):
     """To the last bit of the tolerance: what one way in accepts, the others accept."""
     s = floater()
     q, v, _ = state(s, 18)
-    call, out = s.kernel("forward_dynamics").entry, np.empty(s.nv)
+    call, out = s.kernels.kernel("forward_dynamics").entry, np.empty(s.nv)
     rng = np.random.default_rng(18)
     answers = set()
     for _ in range(300):  # rounding puts them on either side of the line
@@ -402,7 +402,7 @@ def test_all_ways_draw_the_same_line(edge):
 def test_references_do_not_leak():
     s, good = system(), state(system(), 11)
     out, odd, none = np.empty(3), [0.0, 0.0, 0.0], None
-    call = s.kernel("forward_dynamics").entry
+    call = s.kernels.kernel("forward_dynamics").entry
     watched = [*good, out, odd, none, np.ndarray, np.dtype(np.float64), call]
     gc.collect()
     before = [sys.getrefcount(x) for x in watched]
@@ -423,7 +423,7 @@ def test_references_do_not_leak():
 
 
 def test_the_entry_keeps_what_it_needs_alive():
-    call = arm(2, "short-lived").build().kernel("bias_force").entry
+    call = arm(2, "short-lived").build().kernels.kernel("bias_force").entry
     gc.collect()
     keep = [np.random.default_rng(0).normal(size=1000) for _ in range(100)]
     z, out = np.zeros(2), np.empty(2)
@@ -436,7 +436,7 @@ def test_without_the_fast_way(monkeypatch):
     monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
     s = arm(3).build()
     q, v, tau = state(s, 12)
-    assert s.kernel("forward_dynamics").entry is None
+    assert s.kernels.kernel("forward_dynamics").entry is None
     assert same_bits(s.forward_dynamics(q, v, tau), system().forward_dynamics(q, v, tau))
     out = np.empty((3, 3))
     assert s.mass_matrix(q, out=out) is out
@@ -461,7 +461,7 @@ def test_supported_looks_at_the_arrays(monkeypatch):
 
 
 def test_by_address_through_ctypes():
-    kernel = system().kernel("forward_dynamics")
+    kernel = system().kernels.kernel("forward_dynamics")
     assert kernel.input_names == ["q", "v", "tau"]
     assert (kernel.input_sizes, kernel.output_sizes) == ([3, 3, 3], [3])
     inputs, out = [x.copy() for x in state(system(), 13)], np.empty(3)

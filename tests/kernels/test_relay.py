@@ -236,7 +236,7 @@ def test_a_helper_that_listens_needs_no_task(patient, monkeypatch):
 
 
 def test_what_listeners_find_wrong_is_told(patient):
-    kernel = arm(3).build().kernel("forward_dynamics")
+    kernel = arm(3).build().kernels.kernel("forward_dynamics")
     q, v, tau = np.zeros((3, 2000, 3))
     v[1999, 1] = np.inf  # helpers claim from the back
     for _ in range(20):

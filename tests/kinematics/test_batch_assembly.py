@@ -13,6 +13,7 @@ from support.loop_models import built
 from support.random_loops import MEMBERS, QUICK, case
 from support.sampling import sampled
 from whippletree.formulations.closures.closing_step import CLOSING_DAMPING
+from whippletree.kinematics import assemble_batch
 from whippletree.system.example_systems import four_bar, pendulum
 
 SPREAD = 0.15
@@ -56,7 +57,7 @@ def test_answers_are_those_of_one_by_one(family: str, number: int) -> None:
     for hold in (None, independent(system)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", wt.AssemblyWarning)
-            together = system.assemble_batch(start, hold=hold)
+            together = assemble_batch(system, start, hold=hold)
             for i, guess in enumerate(start):
                 try:
                     alone = system.assemble(guess, hold=hold)
@@ -120,9 +121,9 @@ def test_threads_and_places_in_the_batch_change_nothing() -> None:
     system, (turn, position, _) = platform(), plate_poses(200, 5)
     start = np.tile(system.q0, (200, 1))
     start[:, system.q_slice("pose")] = np.concatenate([turn, position], axis=1)
-    whole = system.assemble_batch(start, hold=["pose"], threads=2).q
-    np.testing.assert_array_equal(whole, system.assemble_batch(start, hold=["pose"], threads=1).q)
-    np.testing.assert_array_equal(whole[7:9], system.assemble_batch(start[7:9], hold=["pose"]).q)
+    whole = assemble_batch(system, start, hold=["pose"], threads=2).q
+    np.testing.assert_array_equal(whole, assemble_batch(system, start, hold=["pose"], threads=1).q)
+    np.testing.assert_array_equal(whole[7:9], assemble_batch(system, start[7:9], hold=["pose"]).q)
 
 
 def test_what_cannot_be_closed_is_told_by_its_index() -> None:
@@ -135,7 +136,7 @@ def test_what_cannot_be_closed_is_told_by_its_index() -> None:
     system = m.build(guess={"A": 0.9, "D": 2.2})
     angles = np.array([0.5, 2.0, 0.9, 1.3])  # beyond 1.1152 the coupler is too short
     with pytest.warns(wt.AssemblyWarning, match=r'not closed: 1, 3; in 1, the loop of "C"'):
-        found = system.assemble_batch({"A": angles}, hold=["A"])
+        found = assemble_batch(system, {"A": angles}, hold=["A"])
     assert found.closed.tolist() == [True, False, True, False]
     assert found.failed.tolist() == [1, 3]
     assert np.isnan(found.q[[1, 3]]).all()
@@ -153,7 +154,7 @@ def test_guesses_by_joint_and_trees() -> None:
         one_by_one = [s.assemble({"A": a, "B": 0.2}) for a in (0.5, 1.0)]
     np.testing.assert_allclose(by_name, one_by_one, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(pendulum().assemble(np.array([[0.1], [0.2]])), [[0.1], [0.2]])
-    assert s.assemble_batch(np.zeros((0, 4))).q.shape == (0, 4)
+    assert assemble_batch(s, np.zeros((0, 4))).q.shape == (0, 4)
 
 
 @pytest.mark.parametrize(
@@ -168,4 +169,4 @@ def test_guesses_by_joint_and_trees() -> None:
 )
 def test_bad_guesses_are_refused(guess: object, words: str) -> None:
     with pytest.raises(wt.WhippletreeError, match=words):
-        four_bar().assemble_batch(guess)
+        assemble_batch(four_bar(), guess)

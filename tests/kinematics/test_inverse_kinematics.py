@@ -96,7 +96,7 @@ def test_a_platform_by_the_lengths_of_its_legs() -> None:
     assert found.reached.all()
     legs = [s.q_slice(leg).start for leg in LEGS]
     np.testing.assert_allclose(found.q[:, legs], leg_lengths(position, R), atol=1e-9)
-    assert np.abs(s.closure_errors(found.q, np.zeros((20, s.nv)), np.zeros(20))[0]).max() < 1e-9
+    assert np.abs(s.kernels.closures.closure_errors(found.q, np.zeros((20, s.nv)), np.zeros(20))[0]).max() < 1e-9
 
 
 def test_noisy_markers_are_fitted_from_the_guess_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree.kinematics import workspace
 
 
 @functools.cache
@@ -27,7 +28,7 @@ def two_cranks(arm: float = 0.4) -> wt.System:
 
 def test_a_grid_of_positions_is_reached_within_rings() -> None:
     x, y = np.meshgrid(np.linspace(-0.6, 0.6, 17), np.linspace(0.04, 0.79, 16), indexing="ij")
-    found = two_cranks().workspace("tool", poses=np.stack([x, y, 0 * x], axis=-1), actuators=["left", "right"])
+    found = workspace(two_cranks(), "tool", poses=np.stack([x, y, 0 * x], axis=-1), actuators=["left", "right"])
     rings = [np.hypot(x - c, y) for c in (-0.1, 0.1)]
     inside = np.logical_and.reduce([(d <= 0.65) & (d >= 0.15) for d in rings])
     np.testing.assert_array_equal(found.reached, inside)
@@ -38,7 +39,7 @@ def test_a_grid_of_positions_is_reached_within_rings() -> None:
 
 def test_a_grid_of_inputs_leads_where_circles_meet(tmp_path: Path) -> None:
     left, right = np.linspace(1.8, 2.6, 5), np.linspace(0.5, 1.3, 6)
-    found = two_cranks().workspace("tool", {"left": left, "right": right})
+    found = workspace(two_cranks(), "tool", {"left": left, "right": right})
     assert found.reached.all() and found.points.shape == (5, 6, 3)
     a, b = np.meshgrid(left, right, indexing="ij")
     pins = [np.stack([c + 0.25 * np.cos(q), 0.25 * np.sin(q)], axis=-1) for c, q in ((-0.1, a), (0.1, b))]
@@ -53,7 +54,7 @@ def test_a_grid_of_inputs_leads_where_circles_meet(tmp_path: Path) -> None:
         found.plot("xx")
     with pytest.warns(wt.AssemblyWarning, match="near the guess"):
         short = two_cranks(arm=0.28)
-    partly = short.workspace("tool", {"left": [2.2, 3.0], "right": [0.9, 0.1]})
+    partly = workspace(short, "tool", {"left": [2.2, 3.0], "right": [0.9, 0.1]})
     assert not partly.reached.all()
     assert all(size > 0 for size in partly.plot().get_size_inches())
 
@@ -61,8 +62,8 @@ def test_a_grid_of_inputs_leads_where_circles_meet(tmp_path: Path) -> None:
 def test_bad_grids_are_refused() -> None:
     s = two_cranks()
     with pytest.raises(wt.StateError, match="either inputs"):
-        s.workspace("tool")
+        workspace(s, "tool")
     with pytest.raises(wt.StateError, match="must be finite numbers"):
-        s.workspace("tool", {"left": [np.nan]})
+        workspace(s, "tool", {"left": [np.nan]})
     with pytest.raises(wt.StateError, match="a grid of poses"):
-        s.workspace("tool", poses=np.zeros(2))
+        workspace(s, "tool", poses=np.zeros(2))

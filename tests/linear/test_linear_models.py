@@ -187,7 +187,7 @@ def test_redundant_loops_make_no_difference() -> None:
         m.revolute(f"top {k}", m.ground, rope, at=(x, 0, 0), axis="y")
         m.revolute(f"bottom {k}", rope, seat, at=(0, 0, -2.0), at_child=(x, 0, 0), axis="y")
     s = m.build()
-    assert s.redundancy > 0
+    assert len(s.mobility.redundant) > 0
     modes = s.equilibrium().linearize().modes()
     assert 2 * np.pi * modes.frequencies == pytest.approx([np.sqrt(9.81 / 2.0)], rel=1e-10)
     assert modes[0].bodies["seat"][:3] == pytest.approx([0, 0, 0], abs=1e-10)

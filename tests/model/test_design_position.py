@@ -23,9 +23,9 @@ def test_a_rod_is_as_long_as_its_ends_are_apart_at_zero_coordinates() -> None:
     m = two_arms()
     m.distance("tie", "low", "high", at=(1.0, 0.0, 0.0), at_child=(0.5, 0.0, 0.1))
     s = m.build()
-    ends = [s.pose(s.neutral(), body) @ [*at, 1.0] for body, at in (("low", (1, 0, 0)), ("high", (0.5, 0, 0.1)))]
+    ends = [s.pose(s.configuration(), body) @ [*at, 1.0] for body, at in (("low", (1, 0, 0)), ("high", (0.5, 0, 0.1)))]
     assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(math.hypot(0.5, 2.1), rel=1e-14)
-    assert abs(s.closure_residual(s.neutral())).max() < 1e-14
+    assert abs(s.closure_residual(s.configuration())).max() < 1e-14
     assert (s.q0 == 0.0).all()  # so that no guess is needed
 
 
@@ -34,7 +34,7 @@ def test_it_follows_parameters() -> None:
     m.distance("tie", "low", "high")
     s = m.build()
     for h in (1.0, 3.0):
-        assert abs(s.closure_residual(s.neutral(), parameters={"h": h})).max() < 1e-14
+        assert abs(s.closure_residual(s.configuration(), parameters={"h": h})).max() < 1e-14
 
 
 def test_turned_and_reversed_joints_on_the_way() -> None:

@@ -111,7 +111,7 @@ def written(kind: str, given: dict[str, Any]) -> str:
 
 def neutral_pose(s: wt.System, where: Array) -> Array:
     """The child's pose in the parent, with the parent anywhere and the joint at zero."""
-    q = s.neutral()
+    q = s.configuration()
     base = s.q_slice("base")
     q[base.start + 4 : base.stop] = where
     return np.linalg.inv(s.pose(q, "parent")) @ s.pose(q, "child")
@@ -155,7 +155,7 @@ def test_the_joint_moves_along_its_axis(kind: str, given: dict[str, Any]) -> Non
     assert frames is not None
     near, far = frames
     s = described(kind, given).build()
-    q = s.coordinates({"J": 0.8})
+    q = s.configuration({"J": 0.8})
     across = np.linalg.inv(s.pose(q, "parent") @ near) @ s.pose(q, "child") @ far
     angle, shift = {"revolute": (0.8, 0.0), "prismatic": (0.0, 0.8), "screw": (0.8, 0.8 * 0.3 / (2 * np.pi))}[kind]
     assert np.abs(across - pose_of(turn("z", angle), (0, 0, shift))).max() < 1e-14
@@ -177,10 +177,10 @@ def test_a_bushing_is_placed_like_a_weld() -> None:
     w = np.sqrt(1 + np.trace(POSE[:3, :3])) / 2
     skewed = POSE[:3, :3] - POSE[:3, :3].T
     quaternion = [w, *(np.array([skewed[2, 1], skewed[0, 2], skewed[1, 0]]) / (4 * w))]
-    q = s.coordinates({"base": [*quaternion, *POSE[:3, 3]]})
+    q = s.configuration({"base": [*quaternion, *POSE[:3, 3]]})
     assert np.abs(s.pose(q, "child") - POSE).max() < 1e-15
     assert np.abs(s.forward_dynamics(q, s.v0)).max() < 1e-14
-    assert np.abs(s.forward_dynamics(s.neutral(), s.v0)).max() > 0.1
+    assert np.abs(s.forward_dynamics(s.configuration(), s.v0)).max() > 0.1
 
 
 BAD: list[tuple[str, dict[str, Any]]] = [

@@ -113,7 +113,7 @@ def forced(system: wt.System, dependent: dict[str, int]) -> Any:
     """Forward dynamics with these freedoms eliminated with these rows, whatever the plan thinks of it."""
     pairs = {system.v_slice(name).start: row for name, row in dependent.items()}
     plan = system._engine.equations.loop_plan.with_decision("reduction", pairs)
-    return system.with_loop_plan(plan).function("forward_dynamics", formulation=REDUCTION)
+    return system.kernels.planned(plan).function("forward_dynamics", formulation=REDUCTION)
 
 
 def test_the_original_reduction_fails_everywhere_and_the_plan_avoids_it() -> None:

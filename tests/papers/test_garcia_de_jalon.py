@@ -32,7 +32,7 @@ def open_freedoms(system) -> int:
 
 def test_human_body() -> None:
     s = human_body().build()
-    assert (s.n_bodies, s.nv, body_joint_pairs(s)) == (40, 6 + 39, 175)
+    assert (len(s.description.bodies), s.nv, body_joint_pairs(s)) == (40, 6 + 39, 175)
     kinds = [use.joint.kind for use in s.description.joints]
     assert (kinds.count("revolute"), kinds.count("free")) == (39, 1)
 
@@ -40,7 +40,12 @@ def test_human_body() -> None:
 def test_heavy_truck() -> None:
     """Drag link and tie rod are closures: two bodies and four balls of the book's 33 and 15."""
     s = heavy_truck().build()
-    assert (s.n_bodies, s.mobility.mobility, body_joint_pairs(s), open_freedoms(s)) == (33 - 2, 18, 51, 48)
+    assert (len(s.description.bodies), s.mobility.mobility, body_joint_pairs(s), open_freedoms(s)) == (
+        33 - 2,
+        18,
+        51,
+        48,
+    )
     kinds = Counter(use.joint.kind for use in s.description.joints)
     assert kinds == {"revolute": 23, "spherical": 15 - 4, "universal": 6, "free": 1}
     assert [type(one.closure) for one in s.description.closures] == [Distance] * 2
@@ -59,7 +64,7 @@ def test_the_book_has_31_bodies_of_the_truck_in_formulation_b() -> None:
 
 def test_car() -> None:
     s = car().build()
-    assert (s.n_bodies, s.mobility.mobility) == (25, 15)
+    assert (len(s.description.bodies), s.mobility.mobility) == (25, 15)
 
 
 def test_small_ones() -> None:

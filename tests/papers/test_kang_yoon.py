@@ -27,7 +27,7 @@ def test_quarter_car() -> None:
     model = quarter_car()
     s = model.build()
     node_tree = s._engine.equations.node_tree()
-    assert s.n_bodies == len(node_tree.node_constants) == 5
+    assert len(s.description.bodies) == len(node_tree.node_constants) == 5
     assert sum(constants.joint.nv for constants in node_tree.node_constants) == 10
     assert [s.description.joints[cut.joint].joint.kind for cut in s.plan.cuts] == ["spherical"] * 3
     assert len(s.description.forces) == 1

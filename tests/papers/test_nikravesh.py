@@ -89,7 +89,7 @@ def test_c(system: wt.System) -> None:
 
 def test_e(system: wt.System) -> None:
     """With theta_1 and theta_2 independent; any other choice spans the same."""
-    basis = system.motion_basis(system.q0)[columns(system)]
+    basis = system.kernels.closures.motion_basis(system.q0)[columns(system)]
     assert np.abs(basis @ np.linalg.inv(basis[:2]) - E).max() < 1e-14
     c1, c2, c3, c4, c5, c6 = C[:, 1:].ravel()
     e1, e2 = (c3 * c4 - c1 * c6) / (c2 * c6 - c3 * c5), (c1 * c5 - c2 * c4) / (c2 * c6 - c3 * c5)

@@ -24,7 +24,7 @@ def integrated(
     """Return the states at some times, by the classical Runge-Kutta method on coordinates and velocities."""
 
     def rates(x: Any) -> Any:
-        here = system.normalize(x[: system.nq])
+        here = system.configuration(x[: system.nq])
         a = system.forward_dynamics(here, x[system.nq :], check=False, **given)
         return np.concatenate([system.coordinate_rates(here, x[system.nq :]), a])
 
@@ -34,7 +34,7 @@ def integrated(
         h = (end - start) / substeps
         for _ in range(substeps):
             x = rk4(rates, x, h, 1)
-            x = np.concatenate([system.normalize(x[: system.nq]), x[system.nq :]])
+            x = np.concatenate([system.configuration(x[: system.nq]), x[system.nq :]])
             if system.closure_rows:
                 closed = system.assemble(x[: system.nq])
                 x = np.concatenate([closed, system.consistent_velocities(closed, x[system.nq :])])

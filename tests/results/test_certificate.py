@@ -234,7 +234,7 @@ def test_residuals_are_those_of_each_state(kind: str) -> None:
     s = moved_mechanism(kind).build(guess={"A": 1.0})
     rng = np.random.default_rng(0)
     n = 7
-    q = s.normalize(s.q0 + 0.02 * rng.normal(size=(n, s.nq)))
+    q = s.configuration(s.q0 + 0.02 * rng.normal(size=(n, s.nq)))
     v, t = rng.normal(size=(n, s.nv)), rng.uniform(0, 2, n)
     found = measured(Replay(s, t, q, v, np.zeros((n, 0)), parameters=np.array([1.1])))
     # lengths by hand: between the points at which loops hold their bodies, 1 and 2 on the crank's, 0.1 on the ball's
@@ -307,7 +307,7 @@ def test_residuals_are_told_in_the_units_of_their_joint() -> None:
     found = changed(run, v=v).certify()
     rates = run.system.closure_jacobian(run.q[40]) @ v[40]  # rad/s and m/s
     rows = run.system.closure_rows
-    scaled = np.abs(rates / run.system.closure_lengths)
+    scaled = np.abs(rates / run.system.kernels.closures.closure_lengths)
     k = int(scaled.argmax())
     assert found.velocity_residual == pytest.approx(scaled[k], rel=1e-9)
     assert found["fastest_opening"] == f"{abs(rates[k]):.2g} {'rad' if 'turn' in rows[k] else 'm'}/s in {rows[k]}"
@@ -316,7 +316,7 @@ def test_residuals_are_told_in_the_units_of_their_joint() -> None:
     q[40, 3] += 1e-3
     gap = changed(run, q=q).certify()
     errors = run.system.closure_residual(q[40])
-    k = int(np.abs(errors / run.system.closure_lengths).argmax())
+    k = int(np.abs(errors / run.system.kernels.closures.closure_lengths).argmax())
     assert gap["widest_gap"] == f"{abs(errors[k]):.2g} {'rad' if 'turn' in rows[k] else 'm'} in {rows[k]}"
 
 

@@ -144,7 +144,7 @@ def test_how_a_system_was_built_is_in_the_model(tmp_path: Path) -> None:
     again = Trajectory.load(tmp_path / "run.nc").system
     assert again is not None
     assert [again.joint_names[cut.joint] for cut in again.plan.cuts] == ["B"]
-    assert again.build_options["accuracy"] == 1e-5
+    assert again.kernels.build_options["accuracy"] == 1e-5
     assert "A" not in again.mobility.independent
 
 

@@ -454,7 +454,7 @@ def test_a_joint_at_rest_has_no_digits_to_tell(method: str) -> None:
     """What moves by rounding or by errors alone agrees in no digit, which says nothing against the run."""
     s = carried_pendulums()
     for turn in (0.0, 2 * math.pi, 2 * math.pi + 1e-12):
-        start = s.coordinates({"left": 0.7, "right": 0.7 + turn})
+        start = s.configuration({"left": 0.7, "right": 0.7 + turn})
         found = s.simulate(3.0, q=start, method=method, verify=True).certificate
         assert found.ok, found
         assert found.digits > 5.0

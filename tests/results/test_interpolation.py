@@ -78,10 +78,10 @@ def test_a_sphere_that_spins_steadily_is_met_exactly() -> None:
     s = m.build()
     t = np.linspace(0.0, 4.0, 5)
     twist = np.array([0.6, 1.7, -2.2, 0.0, 0.0, 0.0])  # 2.8 rad from one output to the next
-    q = s.integrate(s.neutral(), t[:, None] * twist)
+    q = s.integrate(s.configuration(), t[:, None] * twist)
     run = Trajectory(s, t, q, np.tile(twist, (5, 1)))
     times = np.linspace(0.0, 4.0, 33)
-    exact = s.integrate(s.neutral(), times[:, None] * twist)
+    exact = s.integrate(s.configuration(), times[:, None] * twist)
     assert np.abs(s.difference(exact, run.resample(times).q)).max() < 1e-12
 
 
@@ -97,7 +97,7 @@ def test_the_sign_of_a_quaternion_does_not_matter() -> None:
 def test_a_rate_of_a_rotation_vector_is_that_of_its_rotation() -> None:
     system = floating().build()
     rng = np.random.default_rng(0)
-    here = system.neutral()
+    here = system.configuration()
     at = system.q_slice("socket"), system.v_slice("socket")
     for size in (0.0, 1e-6, 1e-3, 0.5, 3.0):
         x = rng.normal(size=3)

@@ -83,7 +83,7 @@ def test_calls_of_the_system_are_not_changed_by_runs() -> None:
             system.forward_dynamics(q, v),
             system.forward_dynamics(q, v, formulation="independent_coordinates"),
             system.reactions(q, v).wrenches,
-            system.motion_basis(q),
+            system.kernels.closures.motion_basis(q),
             *system.closure_forces(q, v).values(),
         ]
 

@@ -87,7 +87,7 @@ def test_a_share_of_a_pivot_says_how_far_rates_are_to_be_trusted():
     assert rates(b, run, 0.0, y, k, 1e3) == Status.UNTRUSTED
     shares, signs = [], []
     for angle in (0.5, 0.1, 0.001, -0.001, -0.1):
-        run.q[:] = system.coordinates({"A0": angle, "A1": angle, "B": -angle, "C": angle})
+        run.q[:] = system.configuration({"A0": angle, "A1": angle, "B": -angle, "C": angle})
         b.q[:] = run.q
         status = rates(b, run, 0.0, y, k, 0.0)
         assert status == (Status.DONE if abs(angle) > 0.05 else Status.POOR)

@@ -27,7 +27,7 @@ def beside_the_twin(
     assert abs(one.certificate.energy_error) < (1e-7 + 10 * size) * one.certificate["energy_scale"]
     assert abs(one.q - two.q).max() < 3e3 * size * (1 + duration**2) + 1e-8
     # the rows that the plan keeps are closed to rounding: in a plane those are all but the redundant ones
-    off = np.sort(abs(np.array([s.closure_residual(q) for q in one.q])) / s.closure_lengths, axis=1)
+    off = np.sort(abs(np.array([s.closure_residual(q) for q in one.q])) / s.kernels.closures.closure_lengths, axis=1)
     if not one.certificate.replans and s.description.name in TWINS:
         assert off[:, : off.shape[1] - len(s.mobility.redundant)].max() < 1e-10
 
@@ -92,7 +92,7 @@ def test_velocities_go_onto_the_rows_of_a_plan_as_by_impulses() -> None:
     s = tilted(exact, 1e-7, seed=1).build(**options)
     before = np.random.default_rng(4).standard_normal(s.nv)
     q, v = s.kernels.loops.on_kept_rows(s.q0, before, s.kernels.loops.conditions())
-    basis, mass = s.motion_basis(q), s.mass_matrix(q)
+    basis, mass = s.kernels.closures.motion_basis(q), s.mass_matrix(q)
     assert np.abs(q - s.q0).max() < 1e-6
     assert np.abs(v - basis @ v[list(s.kernels.loop_plan.choice.independent)]).max() < 1e-12
     assert np.abs(basis.T @ mass @ (v - before)).max() < 1e-12

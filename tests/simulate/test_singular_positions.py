@@ -90,7 +90,7 @@ RATE = -2.0
 def turning(angle: float):
     """Return what turns from an angle; and its displacements in a second."""
     system = parallelogram(1.0)
-    q = system.coordinates({"A0": angle, "A1": angle, "B": -angle, "C": angle})
+    q = system.configuration({"A0": angle, "A1": angle, "B": -angle, "C": angle})
     v = system.consistent_velocities(q, {"A0": RATE})
     bindings, run = bound(system, q=q, v=v)
     return system, bindings.buffers, run, v
@@ -111,7 +111,7 @@ def test_a_passage_is_located_by_the_signs_of_pivots():
     assert run.counts[SINGULAR_FOUND] == 1
     t, q = run.singular_found[0, 0], run.singular_found[0, 1:]
     assert t == pytest.approx(5.15, abs=0.4 * 2.0**-24)
-    assert q == pytest.approx(system.coordinates({}), abs=1e-7)
+    assert q == pytest.approx(system.configuration({}), abs=1e-7)
 
 
 def test_nothing_is_logged_before_it_is_reached_or_after_the_end():
@@ -192,7 +192,7 @@ def test_the_flat_position_is_crossed_at_a_constant_rate(c0: float):
     k, Y = np.zeros((RULE.c.size, run.y.size)), np.zeros((RULE.c.size, run.y.size))
     present(b, run, k[0])
     start = float(b.pivots[PIVOT])
-    run.q[:] = system.coordinates({"A0": angle, "A1": angle, "B": -angle, "C": angle})
+    run.q[:] = system.configuration({"A0": angle, "A1": angle, "B": -angle, "C": angle})
     b.q[:] = b.base[:] = run.q
     assert crossed(b, run, 0.3, c0, start, 1e-9, 1e-11, 1e-9, k, Y) <= 1e-9
     nv = v.size

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import whippletree as wt
+from whippletree.linear import minimal_coordinates
 
 __all__ = ["Neighbour", "central", "differences"]
 
@@ -86,7 +87,7 @@ class Neighbour:
             return replace(self, **{kind: value}).closed()
         if kind == "t":
             return replace(self, t=self.t + h).closed()
-        minimal = s.minimal_coordinates(self.q, self.v, **self.conditions())
+        minimal = minimal_coordinates(s, self.q, self.v, **self.conditions())
         if kind == "v":
             v = self.v.copy()
             v[minimal.velocities[j]] += h
@@ -107,7 +108,7 @@ class Neighbour:
         s = self.s
         if not s.kernels.closed:
             return self
-        columns = s.minimal_coordinates(s.q0)
+        columns = minimal_coordinates(s, s.q0)
         following = np.setdiff1d(np.arange(s.nv), columns.displacements)
         positional, given = s.kernels.loops.numbers.positional, self.conditions()
         if not s.description.closures_timed:
@@ -127,7 +128,10 @@ class Neighbour:
         G, v = s.closure_jacobian(q, **given)[:, following], self.v.copy()
         parameters = {"parameters": self.parameters} if len(self.parameters) else {}
         for _ in range(2):
-            rates = s.closure_errors(q[None], v[None], np.array([self.t]), **parameters)[1][0] * s.closure_lengths
+            rates = (
+                s.kernels.closures.closure_errors(q[None], v[None], np.array([self.t]), **parameters)[1][0]
+                * s.kernels.closures.closure_lengths
+            )
             v[following] += np.linalg.lstsq(G, -rates, rcond=1e-9)[0]
         return replace(self, q=q, v=v)
 

@@ -72,7 +72,7 @@ class Beside:
 
     def state(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Random coordinates, velocities and efforts."""
-        q = np.array(self.s.neutral(), dtype=float)
+        q = np.array(self.s.configuration(), dtype=float)
         for use in self.s.description.joints:
             rows = self.s.q_slice(use.name)
             if isinstance(use.joint, Free | Spherical):

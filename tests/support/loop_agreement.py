@@ -69,7 +69,7 @@ def accelerations(s: wt.System, c: Case, names: Sequence[str] = ()) -> dict[str,
 
 def reactions(s: wt.System, c: Case, names: Sequence[str] = ()) -> dict[str, float]:
     """What each formulation's reactions leave of the balance of every body, and unique ones against the reference."""
-    e, found, length = c.equations, {}, s.characteristic_length
+    e, found, length = c.equations, {}, s.kernels.closures.characteristic_length
     unique, expected = e.unique(length), c.solution.reactions(length)
     scale = max(np.abs(r).max() for r in expected.values())
     for name in names or tuple(dict.fromkeys(one.name for one in exact())):

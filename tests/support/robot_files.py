@@ -34,7 +34,7 @@ def differences(path: Path, model: wt.Model, *, free: bool = False) -> dict[str,
     theirs = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer()) if free else pin.buildModelFromUrdf(str(path))
     data, rng = theirs.createData(), np.random.default_rng(7)
     s = bare(model)
-    q, places = np.array(s.neutral()), []
+    q, places = np.array(s.configuration()), []
     q_theirs = np.array(pin.neutral(theirs))
     for name, joint in zip(list(theirs.names)[1:], list(theirs.joints)[1:], strict=True):
         ours = f"{next(iter(model.mechanism.describe().bodies)).name} to ground" if name == "root_joint" else name

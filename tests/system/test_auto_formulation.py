@@ -36,7 +36,7 @@ def links(m: wt.Mechanism, n: int, axes: str = "xyz") -> object:
 def test_the_cheapest_is_chosen() -> None:
     """What is counted orders the formulations as their whole functions do."""
     s = rod_on_a_chain().build()
-    whole = {name: s.operations("forward_dynamics", formulation=name).total for name in s.chosen.counts}
+    whole = {name: s.kernels.operations("forward_dynamics", formulation=name).total for name in s.chosen.counts}
     assert len(whole) >= 4
     assert s.chosen.name == min(whole, key=lambda name: whole[name])
     assert sorted(whole, key=lambda n: whole[n])[:3] == sorted(whole, key=lambda n: s.chosen.counts[n])[:3]
@@ -119,14 +119,14 @@ def test_tuned(closed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formulation_choice, "_CLOSE", (100.0, 100.0))
     module = auto_formulation if closed else engine
     monkeypatch.setattr(module, "least_seconds", lambda some: {name: 1.0 + (name != other) for name in some})
-    assert s.tune() == s.chosen
+    assert s.kernels.tune() == s.chosen
     assert s.chosen.name == other
     assert s.chosen.times[other] == 1.0
     assert "timed: " in str(s.chosen)
     named = s.forward_dynamics(s.q0, v, formulation=other)
     assert np.array_equal(s.forward_dynamics(s.q0, v), named)
     assert named == pytest.approx(before, rel=1e-9)
-    assert s.kernel("forward_dynamics").key == s.kernel("forward_dynamics", formulation=other).key
+    assert s.kernels.kernel("forward_dynamics").key == s.kernels.kernel("forward_dynamics", formulation=other).key
     assert m.build().chosen == counted
 
 
@@ -199,7 +199,7 @@ def test_rows_are_not_carried_along_where_there_are_many_for_few_freedoms() -> N
     s = parallel_cranks(7)
     assert "rows or more cross a joint" in s.chosen.left_out["coordinate_reduction"]
     names = ("coordinate_reduction", s.chosen.name)
-    left_out, chosen = (s.operations("forward_dynamics", formulation=name).total for name in names)
+    left_out, chosen = (s.kernels.operations("forward_dynamics", formulation=name).total for name in names)
     assert left_out > 1.2 * chosen
     assert "coordinate_reduction" in cells(5).chosen.counts
 
@@ -209,7 +209,9 @@ def test_small_trees(n: int, axes: str) -> None:
     m = wt.Mechanism("tree")
     links(m, n, axes)
     s = m.build()
-    counts = {name: s.operations("forward_dynamics", formulation=name).total for name in ("articulated", "composite")}
+    counts = {
+        name: s.kernels.operations("forward_dynamics", formulation=name).total for name in ("articulated", "composite")
+    }
     assert s.chosen.counts == counts
     assert s.chosen.name == min(counts, key=lambda name: counts[name])
     assert s.chosen.name == ("articulated" if axes == "y" else "composite")

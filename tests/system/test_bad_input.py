@@ -56,11 +56,11 @@ def test_states_by_name_are_finite():
     m.revolute("hinge", m.ground, m.body("b", wt.rod(length=1.0, mass=1.0)), axis="y")
     s = m.build()
     for value in (np.nan, np.inf):
-        for fill in (s.coordinates, s.velocities):
+        for fill in (s.kernels.states.coordinates, s.velocities):
             with refused(wt.StateError, 'joint "hinge"', "finite"):
                 fill({"hinge": value})
         with refused(wt.StateError, 'joint "hinge"', "finite"):
-            s.normalize([value])
+            s.configuration([value])
 
 
 def test_a_mass_that_a_parameter_makes_negative():

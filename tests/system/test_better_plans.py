@@ -49,7 +49,7 @@ def turned(a: float) -> dict[str, float]:
 
 def crank_at(system: wt.System, a: float, r: float, l: float) -> np.ndarray:
     b = np.arcsin(r / l * np.sin(a))  # between the rod and the line
-    return system.coordinates({"A": a, "B": -a - b, "C": b, "S": r * np.cos(a) + l * np.cos(b)})
+    return system.configuration({"A": a, "B": -a - b, "C": b, "S": r * np.cos(a) + l * np.cos(b)})
 
 
 def matrix(system: wt.System, q: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ def test_coupled_wheels_are_held_by_the_rod_that_is_not_at_its_dead_position(sid
     system = coupled_wheels()
     plans = RunPlans(system)
     for share in (0.5, 0.2, 0.03, 1e-3, 1e-6, 0.0):
-        q = system.coordinates(turned(side + 0.3 * share))
+        q = system.configuration(turned(side + 0.3 * share))
         check(system, q)
         plans.again(q, system._engine.loops.conditions())
     keep = plans.now._engine.equations.loop_plan.keep
@@ -114,7 +114,7 @@ def test_coupled_wheels_are_held_by_the_rod_that_is_not_at_its_dead_position(sid
     assert [len(rows) for rows in keep] == ([1, 2] if first_dead else [2, 1])
     # against the one freedom's own equation: inertia about the axles, and the weights of the rods
     alpha = 9.81 * RADIUS * (np.cos(side) + np.sin(side)) / (2 * 10 * 0.5**2 / 2 + 2 * RADIUS**2)
-    q = system.coordinates(turned(side))
+    q = system.configuration(turned(side))
     a = plans.now.forward_dynamics(q, np.zeros(6), formulation="independent_coordinates")
     assert np.abs(a - alpha * np.array([1, 1, -1, 1, -1, 1])).max() < 1e-12
 
@@ -125,7 +125,7 @@ def test_plans_that_were_left_are_taken_up_again() -> None:
     plans, where = RunPlans(system), system._engine.loops.conditions()
     seen = []
     for k in range(1, 9):
-        assert plans.again(system.coordinates(turned(k * np.pi / 2 + 1e-3 * k)), where) == (k > 1)
+        assert plans.again(system.configuration(turned(k * np.pi / 2 + 1e-3 * k)), where) == (k > 1)
         seen.append(plans.now)
     assert len({id(system) for system in seen}) == 2
     assert seen[3:5] == seen[5:7]

@@ -109,13 +109,13 @@ def test_velocities_that_open_a_loop_are_told_in_metres_or_radians_per_second() 
     s = four_bar()
     v = np.array([1.0, 0.0, 0.0, 0.0])
     rates = s.closure_jacobian(s.q0) @ v
-    k = int(np.abs(rates / s.closure_lengths).argmax())
+    k = int(np.abs(rates / s.kernels.closures.closure_lengths).argmax())
     unit = "rad/s" if "turn" in s.closure_rows[k] else "m/s"
     with pytest.raises(wt.StateError, match=f"is {abs(rates[k]):.3g} {unit} off; .*or pass check=False"):
         s.forward_dynamics(s.q0, v)
     a = np.array([0.0, 0.0, 1.0, 0.0])
     rates = s.closure_jacobian(s.q0) @ a
-    k = int(np.abs(rates / s.closure_lengths).argmax())
+    k = int(np.abs(rates / s.kernels.closures.closure_lengths).argmax())
     unit = "rad" if "turn" in s.closure_rows[k] else "m"
     with pytest.raises(wt.StateError, match=rf"is {abs(rates[k]):.3g} {unit}/s\^2 off"):
         s.inverse_dynamics(s.q0, s.v0, a)
@@ -125,11 +125,13 @@ def test_what_every_element_dissipates() -> None:
     s = quarter_car()
     rng = np.random.default_rng(2)
     q, v, z = rng.normal(size=(5, s.nq)) * 0.1, rng.normal(size=(5, s.nv)), rng.normal(size=(5, s.nz))
-    each = s.dissipated_powers(q, v, z=z)
+    each = s.kernels.elements.dissipated_powers(q, v, z=z)
     assert list(each) == [use.name for use in s.description.forces]
     assert sum(each.values()) == pytest.approx(s.powers(q, v, z=z).dissipated, rel=1e-12)
-    shaped = s.dissipated_powers(np.stack([q, -q]), v, z=z)  # as of all calls, leading sizes broadcast
+    shaped = s.kernels.elements.dissipated_powers(np.stack([q, -q]), v, z=z)  # as of all calls, leading sizes broadcast
     assert sum(shaped.values()) == pytest.approx(s.powers(np.stack([q, -q]), v, z=z).dissipated, rel=1e-12)
-    assert {power.shape for power in s.dissipated_powers(np.zeros((1, 0, s.nq)), s.v0).values()} == {(1, 0)}
+    assert {power.shape for power in s.kernels.elements.dissipated_powers(np.zeros((1, 0, s.nq)), s.v0).values()} == {
+        (1, 0)
+    }
     with pytest.raises(wt.StateError, match="the batches do not fit together"):
-        s.dissipated_powers(q, v[:3])
+        s.kernels.elements.dissipated_powers(q, v[:3])

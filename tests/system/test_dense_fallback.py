@@ -27,7 +27,7 @@ def slider_crank(r: float = 0.3, l: float = 1.0) -> wt.System:
 
 def crank_at(s: wt.System, a: float, r: float = 0.3, l: float = 1.0) -> np.ndarray:
     b = np.arcsin(r / l * np.sin(a))
-    return s.coordinates({"A": a, "B": -a - b, "C": b, "S": r * np.cos(a) + l * np.cos(b)})
+    return s.configuration({"A": a, "B": -a - b, "C": b, "S": r * np.cos(a) + l * np.cos(b)})
 
 
 def state_of(s: wt.System, q: np.ndarray, rate: float = 2.0) -> dict[str, np.ndarray]:

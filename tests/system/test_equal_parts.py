@@ -40,7 +40,11 @@ def side_by_side(count: int, *, parameter: bool = False) -> tuple[wt.Mechanism, 
 
 
 def evaluated(s: wt.System, function: str, **given: np.ndarray) -> np.ndarray:
-    kernel = s.kernel(function, formulation="coordinate_reduction") if function == "derivatives" else s.kernel(function)
+    kernel = (
+        s.kernels.kernel(function, formulation="coordinate_reduction")
+        if function == "derivatives"
+        else s.kernels.kernel(function)
+    )
     result = np.zeros(kernel.output_sizes[0])
     kernel.one([given[name] for name in kernel.input_names], [result])
     return result
@@ -51,7 +55,7 @@ def whole() -> tuple[wt.System, dict[str, np.ndarray]]:
     m, guess = side_by_side(COUNT, parameter=True)
     s = m.build(guess=guess)
     rng = np.random.default_rng(4)
-    v = s.motion_basis(s.q0) @ rng.normal(size=s.mobility.mobility)
+    v = s.kernels.closures.motion_basis(s.q0) @ rng.normal(size=s.mobility.mobility)
     return s, {"q": s.q0, "v": v, "tau": rng.normal(size=s.nv), "parameters": np.array([1.1])}
 
 
@@ -74,19 +78,19 @@ def test_a_loop_over_parts_is_the_straight_line(whole, function, monkeypatch):
     s, given = whole
     off = given | {"q": given["q"] + 1e-5 * np.cos(np.arange(s.nq)), "v": given["v"] + 1e-4 * np.sin(np.arange(s.nv))}
     by_parts = evaluated(s, function, **off)
-    assert isinstance(s.kernel(function, formulation="coordinate_reduction").program(), RolledLoops)
+    assert isinstance(s.kernels.kernel(function, formulation="coordinate_reduction").program(), RolledLoops)
     monkeypatch.setattr(size_policy, "has_equal_parts", lambda eq, request: False)
     m, guess = side_by_side(COUNT, parameter=True)
     straight = m.build(guess=guess)
     np.testing.assert_allclose(by_parts, evaluated(straight, function, **off), rtol=1e-11, atol=1e-11)
-    assert isinstance(straight.kernel(function, formulation="coordinate_reduction").program(), StraightLine)
+    assert isinstance(straight.kernels.kernel(function, formulation="coordinate_reduction").program(), StraightLine)
 
 
 def test_families_do_not_grow_with_the_number_of_parts():
     sizes = []
     for count in (COUNT, 2 * COUNT):
         m, guess = side_by_side(count)
-        program = m.build(guess=guess).kernel("derivatives").program()
+        program = m.build(guess=guess).kernels.kernel("derivatives").program()
         assert isinstance(program, RolledLoops)
         loop = program.program.steps[-1]
         assert isinstance(loop, ItemLoop)

@@ -47,7 +47,7 @@ def test_one_sweep_serves_all_redundant_equations(rungs, monkeypatch):
 
     monkeypatch.setattr(loop_results, "static_reactions", counted)
     s = ladder(rungs)
-    kernel = s.kernel("self_stresses")
+    kernel = s.kernels.kernel("self_stresses")
     kernel.program()
     assert sweeps == [kernel.output_sizes[0] // (6 * len(s.joint_names))] == [3 + 4 * (rungs - 2)]
 
@@ -56,7 +56,7 @@ def test_one_sweep_serves_all_redundant_equations(rungs, monkeypatch):
 def test_code_that_took_little_effort_gives_the_same_bits(name):
     """For one state it is compiled with less effort than in lanes, since NumPy takes far longer with the result."""
     s = ladder(4)
-    kernel = s.kernel(name)
+    kernel = s.kernels.kernel(name)
     v = s.consistent_velocities(s.q0, np.ones(s.nv))
     given = [{"q": s.q0, "v": v, "tau": np.arange(s.nv, dtype=float)}.get(n) for n in kernel.input_names]
     one, many = np.zeros(kernel.output_sizes[0]), np.zeros((3, kernel.output_sizes[0]))
@@ -70,7 +70,7 @@ def test_code_that_took_little_effort_gives_the_same_bits(name):
 def test_self_stresses_balance_on_every_body(rungs):
     """Newton and Euler at rest, in NumPy: what the joints exert on a body by a self-stress has no resultant."""
     s = ladder(rungs)
-    kernel = s.kernel("self_stresses")
+    kernel = s.kernels.kernel("self_stresses")
     stresses = np.zeros(kernel.output_sizes[0])
     kernel.one([s.q0], [stresses])
     stresses = stresses.reshape(len(s.joint_names), 6, -1)

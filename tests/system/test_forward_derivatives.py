@@ -12,6 +12,7 @@ from support.closed_differences import Neighbour, differences
 from support.loop_models import built
 from support.random_loops import MEMBERS, case
 from support.sampling import deep, sampled
+from whippletree.linear import minimal_coordinates
 
 Array = np.ndarray
 
@@ -31,7 +32,7 @@ def columns(here: Neighbour, kind: str) -> list[int]:
     if kind == "a":
         return [i for use, v in zip(s.description.joints, s.plan.v_slices, strict=True) if use.prescribed
                 for i in range(v.start, v.stop)]  # fmt: skip
-    minimal = s.minimal_coordinates(here.q)
+    minimal = minimal_coordinates(s, here.q)
     counts = {
         "q": len(minimal.displacements),
         "v": len(minimal.velocities),
@@ -188,7 +189,7 @@ def test_parallelogram_in_closed_form() -> None:
     v = s.consistent_velocities(q, {"A": 1.1})
     J, lever = 2 * 1.2 * r**2 / 3 + mass * r**2, 9.81 * (1.2 * r + mass * r)
     d, place = s.forward_dynamics_derivatives(q, v), s.v_slice("A").start
-    j = s.minimal_coordinates(q).displacements.tolist().index(place)
+    j = minimal_coordinates(s, q).displacements.tolist().index(place)
     assert d.q[place, j] == pytest.approx(-lever / J * np.sin(q[place]), rel=1e-9)
     assert d.tau[place, place] == pytest.approx(1 / J, rel=1e-9)
 
@@ -243,7 +244,7 @@ def test_refusals_at_singular_positions() -> None:
     for call in (
         lambda q: s.forward_dynamics_derivatives(q, np.zeros(4)),
         lambda q: s.derivatives_of("pose", q, np.zeros(4), frame="coupler"),
-        s.minimal_coordinates,
+        s.kernels.derivatives.minimal_coordinates,
     ):
         with pytest.raises(wt.DynamicsError, match=r'singular at this configuration.* in the loop closed by "C"'):
             call(np.zeros(4))

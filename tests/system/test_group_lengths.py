@@ -31,7 +31,7 @@ def test_a_small_linkage_on_a_long_beam_is_as_it_is_alone(reach: float) -> None:
     s, alone = on_beam(reach).build(guess={"A": 1.0}), four_bar(MM).build(guess={"A": 1.0})
     assert s.mobility.mobility == 2
     assert len(s.mobility.redundant) == 3
-    assert s.closure_lengths[3:] == pytest.approx((sum(BARS) + 2 * MM) / 4, rel=1e-6)
+    assert s.kernels.closures.closure_lengths[3:] == pytest.approx((sum(BARS) + 2 * MM) / 4, rel=1e-6)
     # the points on the beam are rounded to its size
     assert abs(s.q0[s.q_slice("A").start :] - alone.q0).max() < 10 * reach * 1e-16 / MM + 1e-12
     assert abs(s.closure_residual(s.q0))[3:].max() < 1e-6 * 2 * MM
@@ -53,7 +53,7 @@ def test_openings_are_noticed_by_the_size_of_the_linkage(reach: float) -> None:
 
 def test_the_length_of_shared_reactions_is_the_mechanisms() -> None:
     s = on_beam(100.0).build(guess={"A": 1.0})
-    assert s.characteristic_length == pytest.approx((100.002 + sum(BARS)) / 4)
+    assert s.kernels.closures.characteristic_length == pytest.approx((100.002 + sum(BARS)) / 4)
 
 
 def test_groups_of_very_different_sizes_have_their_own_ranks() -> None:
@@ -74,7 +74,7 @@ def test_groups_of_very_different_sizes_have_their_own_ranks() -> None:
     assert s.mobility.smallest > 0.1
     for n, scale in (("s", 1e-4), ("m", 1.0), ("l", 1e3)):
         rows = [k for k, text in enumerate(s.closure_rows) if text.startswith(f'"{n}')]
-        assert s.closure_lengths[rows][3:] == pytest.approx(1.5 * scale)
+        assert s.kernels.closures.closure_lengths[rows][3:] == pytest.approx(1.5 * scale)
         assert abs(s.closure_residual(s.q0))[rows].max() < 1e-14 * max(scale, 1.0)
 
 
@@ -94,4 +94,4 @@ def test_lengths_of_groups_by_hand() -> None:
     lengths = loop_lengths(s.description, s.plan)
     assert lengths.of_closure("rod") == lengths.of_freedoms("x") == 0.02
     assert lengths.of_closure("gear") == 1.0
-    assert lengths.mechanism == s.characteristic_length
+    assert lengths.mechanism == s.kernels.closures.characteristic_length

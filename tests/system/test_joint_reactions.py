@@ -36,7 +36,7 @@ def test_of_a_tree() -> None:
         assert tuple(some) == ("tool", "J1")
         for name in some:
             assert np.abs(some[name].wrench - whole[name].wrench).max() < 1e-9 * np.abs(whole.wrenches).max()
-    alone, everything = (s.operations("reactions", **options).total for options in ({"joints": ["J4"]}, {}))
+    alone, everything = (s.kernels.operations("reactions", **options).total for options in ({"joints": ["J4"]}, {}))
     assert alone < 0.95 * everything
 
 
@@ -59,7 +59,9 @@ def test_of_loops_with_redundancy(formulation: str) -> None:
         check(s, joints, (s.q0, v, np.arange(4.0)), formulation=formulation)
     batch = np.array([s.assemble({"A": a}, hold=["A"]) for a in (0.9, 1.0, 1.1)])
     check(s, ["D"], (batch, np.zeros_like(batch)), frame="coupler", formulation=formulation)
-    alone, everything = (s.operations("reactions", formulation=formulation, **o).total for o in ({"joints": ["C"]}, {}))
+    alone, everything = (
+        s.kernels.operations("reactions", formulation=formulation, **o).total for o in ({"joints": ["C"]}, {})
+    )
     assert alone < 0.8 * everything
 
 
@@ -101,6 +103,6 @@ def test_names_that_are_none(joints: Any, words: str) -> None:
 
 def test_joints_belong_to_reactions() -> None:
     with pytest.raises(wt.StateError, match="belongs to reactions"):
-        four_bar().operations("forward_dynamics", joints=["A"])
+        four_bar().kernels.operations("forward_dynamics", joints=["A"])
     run = four_bar().simulate(0.1, every=0.05)
     assert tuple(run.reactions(joints=["B"])) == ("B",)

@@ -169,7 +169,7 @@ def test_an_engine_with_another_plan_leaves_the_first_as_it_was() -> None:
 def test_the_methods_of_groups_belong_to_their_plan() -> None:
     s = four_bar().build(guess={"A": 1.0})
     plan, _ = s._engine.loops.planner.make(s.assemble({"A": 2.0}), s._engine.loops.conditions())
-    twin = s.with_loop_plan(plan)
+    twin = s.kernels.planned(plan)
     v = s.consistent_velocities(s.q0, {"A": 1.0})
     assert len(plan.group_methods()) == 1
     expected = s.forward_dynamics(s.q0, v, formulation="joint_multipliers")

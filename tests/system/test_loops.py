@@ -265,7 +265,7 @@ def test_too_many_actuators_share_with_least_norm() -> None:
     for tau in (one, both):
         assert s.forward_dynamics(s.q0, v, tau) == pytest.approx(a, abs=1e-10)
     assert np.linalg.norm(both) < np.linalg.norm(one)
-    E = s.motion_basis(s.q0)[:, 0]  # least norm: efforts in proportion to the rates they drive
+    E = s.kernels.closures.motion_basis(s.q0)[:, 0]  # least norm: efforts in proportion to the rates they drive
     assert both[0] / both[3] == pytest.approx(E[0] / E[3])
 
 
@@ -483,7 +483,7 @@ def test_a_plan_made_on_one_branch_serves_the_other() -> None:
     good, _ = parallelogram(0.5)
     w = np.array([1.0, -1.0, 1.0, 1.0])
     q, v, tau = 0.3 * w, w, np.array([5.0, 0.0, 0.0, 0.0])
-    E = flat.motion_basis(q)[:, 0]
+    E = flat.kernels.closures.motion_basis(q)[:, 0]
     assert E / E[0] == pytest.approx(w, abs=1e-12)
     for formulation in ("auto", *EXACT):
         a = flat.forward_dynamics(q, v, tau, formulation=formulation)
@@ -497,7 +497,7 @@ def test_a_plan_made_on_one_branch_serves_the_other() -> None:
 def test_a_singular_position_is_not_answered_at_random() -> None:
     s, q = parallelogram(0.0)
     with pytest.raises(wt.DynamicsError, match="singular"):
-        s.motion_basis(q)
+        s.kernels.closures.motion_basis(q)
     with pytest.raises(wt.DynamicsError, match="none of its branches"):
         s.forward_dynamics(q, [1.0, -2.0, 0.0, -1.0])
     r = s.reactions(q, [1.0, -1.0, 1.0, 1.0])["C"]

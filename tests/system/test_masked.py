@@ -27,7 +27,7 @@ ONE = np.ma.array([1.0], mask=[True])
         lambda: pendulum().forward_dynamics(ONE, [0.0]),
         lambda: pendulum().forward_dynamics([0.0], [0.0], ONE),
         lambda: pendulum().mass_matrix(np.ma.array([[1.0], [2.0]], mask=[[False], [True]])),
-        lambda: pendulum().coordinates({"hinge": ONE}),
+        lambda: pendulum().configuration({"hinge": ONE}),
         lambda: wt.Trajectory(pendulum(), [0.0, 1.0, 2.0], HOLE[:, None], np.zeros((3, 1))),
     ],
 )

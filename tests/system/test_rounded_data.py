@@ -38,7 +38,7 @@ def check_within_accuracy(m: wt.Mechanism, name: str, size: float, accuracy: flo
     assert true.disagreement == 0.0
     assert found.disagreement <= accuracy
     assert abs(s.q0 - e.q0).max() <= 100 * size
-    off = abs(s.closure_residual(s.q0)) / s.closure_lengths
+    off = abs(s.closure_residual(s.q0)) / s.kernels.closures.closure_lengths
     assert off.max() <= 30 * size
     # in a plane, rows of the full set are those of the plan: as many as are kept are closed to rounding
     limit = 1e-13 if found.disagreement else ROUNDING

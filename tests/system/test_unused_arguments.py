@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree.kinematics import mobility_at
 from whippletree.system.example_systems import four_bar, pendulum
 
 SEVERAL = np.array([1.0, 2.0])
@@ -28,11 +29,11 @@ CALLS: dict[str, Any] = {
     "pose": lambda s, **o: s.pose(s.q0, "ground", **o),
     "energy": lambda s, **o: s.energy(s.q0, s.v0, **o),
     "center_of_mass": lambda s, **o: s.center_of_mass(s.q0, **o),
-    "mobility_at": lambda s, **o: s.mobility_at(s.q0, **o),
+    "mobility_at": lambda s, **o: mobility_at(s, s.q0, **o),
     "assemble": lambda s, **o: s.assemble(s.q0, **o),
     "consistent_velocities": lambda s, **o: s.consistent_velocities(s.q0, **o),
     "closure_residual": lambda s, **o: s.closure_residual(s.q0, **o),
-    "motion_basis": lambda s, **o: s.motion_basis(s.q0, **o),
+    "motion_basis": lambda s, **o: s.kernels.closures.motion_basis(s.q0, **o),
     "forces": lambda s, **o: s.forces(s.q0, s.v0, **o),
     "state_rates": lambda s, **o: s.state_rates(s.q0, s.v0, **o),
 }
@@ -85,7 +86,7 @@ def test_messages_do_not_repeat_a_long_name() -> None:
         lambda: system.pose(system.q0, long),
         lambda: system.q_slice(long),
         lambda: system.forward_dynamics(system.q0, system.v0, formulation=long),
-        lambda: system.coordinates({long: 1.0}),
+        lambda: system.configuration({long: 1.0}),
         lambda: wt.read(long),
         lambda: wt.Trajectory.load(long),
     ):

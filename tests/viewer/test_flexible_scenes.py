@@ -10,6 +10,7 @@ import pytest
 
 import whippletree as wt
 from whippletree.elements.bodies import FlexibleBody, Interface, LumpedNodes, Stations
+from whippletree.kinematics import station_poses
 from whippletree.viewer.glb_file import glb
 from whippletree.viewer.picture_files import frame_mesh
 from whippletree.viewer.scene import Skin
@@ -41,7 +42,7 @@ def test_a_skin_is_where_its_stations_are(cantilever: wt.System) -> None:
     assert len({one.color for one in scene.skins}) == 1
     assert [one.name for one in scene.joints] == ["clamp"]  # the welds within the beam are not seen
     for part, skin, amplitudes in zip(scene.places, scene.skins, scene.skin_amplitudes(scene.track), strict=False):
-        poses = cantilever.station_poses(q, part)
+        poses = station_poses(cantilever, q, part)
         points = skin.at(amplitudes[0]) @ scene.track.pose(0, skin.place)[:3, :3].T
         points += scene.track.pose(0, skin.place)[:3, 3]
         rings = points[: 8 * len(poses)].reshape(len(poses), 8, 3)  # four sides with two corners each

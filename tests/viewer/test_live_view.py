@@ -18,12 +18,12 @@ import pytest
 
 import whippletree as wt
 from whippletree.system.example_systems import four_bar
-from whippletree.viewer import LiveView
+from whippletree.viewer import LiveView, view
 
 
 @pytest.fixture
 def live() -> Iterator[LiveView]:
-    with four_bar().view(opened=False) as one:
+    with view(four_bar(), opened=False) as one:
         yield one
 
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_closed_is_told_and_nothing_moves() -> None:
     m.revolute("A", m.ground, a, axis="y")
     m.revolute("B", m.ground, b, at=(1.5, 0, 0), axis="y")
     m.distance("tie", a, b, length=0.6, at=(1, 0, 0), at_child=(1, 0, 0))
-    with m.build(guess={"A": -1.0, "B": -2.0}).view(opened=False) as live:
+    with view(m.build(guess={"A": -1.0, "B": -2.0}), opened=False) as live:
         before = live.q.copy()
         status, text = change(live, "A.angle", 3.1)
         assert status == 409
@@ -80,7 +80,7 @@ def test_parameters_have_sliders_too() -> None:
     length = m.parameter("length", 2.0)
     m.revolute("A", m.ground, m.body("upper", mass=1.0), axis="y")
     m.revolute("B", "upper", m.body("lower", mass=1.0), at=(length, 0, 0), axis="y")
-    with m.build().view(opened=False) as live:
+    with view(m.build(), opened=False) as live:
         assert change(live, "length", 3.0, group="parameter")[0] == 200
         state = json.loads(ask(live, path=urlsplit(live.url).path + "state?after=0")[1])
         assert state["poses"][7:10] == [3.0, 0.0, 0.0]
@@ -116,7 +116,7 @@ def test_only_the_token_opens_the_page(live: LiveView) -> None:
     assert ask(live)[0] == 200
     for other in ("/", "/state", "/x/", path[:-2] + "/", path.rstrip("/"), path + "nothing", path + "../"):
         assert ask(live, path=other)[0] == 404, other
-    with four_bar().view(opened=False) as another:
+    with view(four_bar(), opened=False) as another:
         assert ask(another, path=path)[0] == 404
 
 
@@ -163,7 +163,7 @@ def until(true: Callable[[], bool]) -> None:
 
 def test_nothing_is_left_when_it_is_closed() -> None:
     before = set(threading.enumerate())
-    live = four_bar().view(opened=False)
+    live = view(four_bar(), opened=False)
     path = urlsplit(live.url).path
     number = json.loads(ask(live, path=path + "state?after=0")[1])["number"]
     until(lambda: answering() == 0)
@@ -186,7 +186,7 @@ def test_a_program_that_does_not_close_it_ends(ending: str) -> None:
     program = (
         "import http.client, urllib.parse\n"
         "from whippletree.system.example_systems import four_bar\n"
-        "live = four_bar().view(opened=False)\n"
+        "live = view(four_bar(), opened=False)\n"
         "address = urllib.parse.urlsplit(live.url)\n"
         "page = http.client.HTTPConnection('127.0.0.1', address.port, timeout=30)\n"
         "page.request('GET', address.path + 'state?after=1')\n"  # which waits for an answer
@@ -205,7 +205,7 @@ def test_every_number_gets_an_answer(value: str, capfd: pytest.CaptureFixture[st
     length = m.parameter("length", 2.0)
     m.prismatic("A", m.ground, m.body("upper", mass=1.0), axis="y")
     m.revolute("B", "upper", m.body("lower", mass=1.0), at=(length * length, 0, 0), axis="y")
-    with m.build().view(opened=False) as live:
+    with view(m.build(), opened=False) as live:
         path = urlsplit(live.url).path
         for group, name in (("joint", "A.displacement"), ("joint", "B.angle"), ("parameter", "length")):
             text = f'{{"group": "{group}", "name": "{name}", "value": {value}}}'

@@ -17,6 +17,7 @@ import pytest
 import whippletree as wt
 from support.browser import Browser, find_chromium
 from whippletree.system.example_systems import four_bar
+from whippletree.viewer import view
 
 PROGRAM = find_chromium()
 if PROGRAM is None:
@@ -268,7 +269,7 @@ def test_the_camera_goes_along_with_what_it_follows(browser: Browser, tmp_path: 
 
 def test_a_live_page_follows_its_sliders_and_its_program(browser: Browser) -> None:
     s = four_bar()
-    with s.view(opened=False) as live:
+    with view(s, opened=False) as live:
         browser.open(live.url)
         slider = "document.querySelector('#live input[aria-label=\"A.angle\"]')"
         browser.evaluate(f"{slider}.value = 1.45; {slider}.dispatchEvent(new Event('input'))")

@@ -159,7 +159,7 @@ def test_ten_seconds_of_a_humanoid_fit(tmp_path: Path) -> None:
     walk = wt.Trajectory(s, t, q, np.zeros((len(t), s.nv)))
     path = tmp_path / "humanoid.html"
     walk.animate(path, frames=1001)
-    assert s.n_bodies >= 20
+    assert len(s.description.bodies) >= 20
     assert path.stat().st_size < 1_500_000
 
 

@@ -80,7 +80,7 @@ def costs(
     >>> c = costs(serial_chain(3).build(), "velocity_transformation")
     >>> list(c)
     ['position', 'velocity', 'S', 'M', 'Q - c', 'R', 'R^T M R', 'R^T (Q - c - M S)', 'solution']
-    >>> c.total == serial_chain(3).build().operations("forward_dynamics", formulation="velocity_transformation")
+    >>> c.total == serial_chain(3).build().kernels.operations("forward_dynamics", formulation="velocity_transformation")
     True
     >>> costs(serial_chain(3).build(), "velocity_transformation", folded=False)["R"].multiplications  # six pairs
     36

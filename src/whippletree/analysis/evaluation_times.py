@@ -40,7 +40,7 @@ class Evaluation:
         function: str = "forward_dynamics",
         **choice: Any,
     ) -> None:
-        self.repeat(system.kernel(function, formulation=formulation, **choice), q, v)
+        self.repeat(system.kernels.kernel(function, formulation=formulation, **choice), q, v)
 
     @classmethod
     def of(cls, kernel: Kernel, q: ArrayLike, v: ArrayLike) -> Evaluation:

@@ -76,7 +76,7 @@ def _one_state(system: System) -> None:
 def _operations(system: System) -> None:
     print("What one evaluation costs, in scalar operations, after equal ones are merged:\n")
     for name in ("forward_dynamics", "inverse_dynamics", "mass_matrix"):
-        count = system.operations(name)
+        count = system.kernels.operations(name)
         print(f"  {name.replace('_', ' '):<17} {count.total:5d}: {count}")
     print()
 

@@ -103,7 +103,9 @@ def _follow(model: Model, chosen: argparse.Namespace) -> int:
     except ValueError:
         raise FileError(f"--over {chosen.over}: write it as NAME=FROM:TO with two numbers") from None
     values = np.linspace(first, last, max(chosen.points, 2))
-    path = model.build().equilibrium_path(name.strip(), values, t=model.run.get("t0", 0.0), **load_of(model, chosen))
+    from whippletree.equilibria import equilibrium_path
+
+    path = equilibrium_path(model.build(), name.strip(), values, t=model.run.get("t0", 0.0), **load_of(model, chosen))
     print(path)
     joints = [use.name for use in path[0].system.description.joints if use.joint.nq == 1][:6]
     print("  ".join([f"{path.name:>14}", *(f"{joint:>14.14}" for joint in joints), "stability"]))

@@ -145,7 +145,7 @@ class Balance:
     def moved(self, q: Array, displacement: Array, load: LoadCase) -> tuple[Array, float]:
         """Return the closed configuration that a scaled displacement (nv) leads to."""
         there = self._assembler.space.integrate(q, displacement * self.lengths)
-        return self.close(self.system.normalize(there), load)
+        return self.close(self.system.configuration(there), load)
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """Return the scaled displacement (nv) between two configurations."""
@@ -171,7 +171,7 @@ class Balance:
 
     @made_once
     def _sizes(self) -> Array:
-        long = self.system.characteristic_length
+        long = self.system.kernels.closures.kernels.closures.characteristic_length
         return np.array([1.0 if "quaternion" in x or "angle" in x else long for x in self._coordinate_labels])
 
     @made_once
@@ -264,7 +264,7 @@ class Balance:
         acting = np.zeros(0)
         if s.description.forces:
             acting = self._evaluate("element_forces", z, load, q=q, v=v)
-        length = s.characteristic_length
+        length = s.kernels.closures.characteristic_length
         turning, along = largest(v[self._turning]), largest(v[~self._turning])
         inertial = float(mass) * turning * (turning * length + along)
         forces = largest(float(mass * g), inertial, acting)

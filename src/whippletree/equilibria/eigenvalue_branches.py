@@ -138,7 +138,7 @@ def eigenvalues_over(
     `speeds`, `t` and `z` as for `equilibrium`. `.changes` are the values at which stability changes.
 
     >>> from whippletree.system.example_systems import pendulum
-    >>> pendulum().eigenvalues_over("hinge.effort", [0.0, -5.0], guess=[1.5]).eigenvalues.imag.round(4)
+    >>> eigenvalues_over(pendulum(), "hinge.effort", [0.0, -5.0], guess=[1.5]).eigenvalues.imag.round(4)
     array([[ 3.836 , -3.836 ],
            [ 3.5581, -3.5581]])
     """

@@ -141,7 +141,7 @@ class Equilibrium:
                 rows.append((f"{use.name}.{what}", f"{_plain(value):.6g} {unit}".strip()))
         speeds = freedom_labels(self.system)[1]
         rows += [(name, f"{x:.6g} {unit}") for (name, unit), x in zip(speeds, self.v, strict=True) if abs(x) > _SHOWN]
-        rows += [(name, f"{value:.6g}") for name, value in zip(self.system.element_states, self.z, strict=True)]
+        rows += [(name, f"{value:.6g}") for name, value in zip(self.system.kernels.elements.names, self.z, strict=True)]
         rows += [(f"{name} (found)", f"{value:.9g}") for name, value in self.unknowns.items()]
         rows += [(f"{name} (held)", f"needs {value:.6g}") for name, value in self.hold_efforts.items()]
         return rows
@@ -411,7 +411,9 @@ class EquilibriumSearch:
             slopes = s.forward_dynamics_derivatives(q, v, **complete.options)
         except DynamicsError:
             return np.zeros(0)
-        advancing = v[s.minimal_coordinates(q, v, t=complete.t, parameters=complete.parameters).displacements]
+        advancing = v[
+            s.kernels.derivatives.minimal_coordinates(q, v, t=complete.t, parameters=complete.parameters).displacements
+        ]
         M = s.mass_matrix(q, parameters=complete.parameters)
         changes = slopes.q @ advancing + (slopes.t if driven else 0.0)
         efforts = here.motions.T * self.balance.lengths @ M @ changes
@@ -432,7 +434,7 @@ class EquilibriumSearch:
         rates = np.abs(here.rates).max(initial=0.0)
         if rates > np.abs(here.lacking).max(initial=0.0):
             k = int(np.argmax(np.abs(here.rates)))
-            return f'the rate {here.rates[k]:.3g} of state "{self.system.element_states[k]}"'
+            return f'the rate {here.rates[k]:.3g} of state "{self.system.kernels.elements.names[k]}"'
         i = int(np.argmax(np.abs(here.lacking)))
         states = self.system.kernels.states
         label = states.velocity_label(i)

@@ -168,7 +168,7 @@ def equilibrium_path(
     `parameters`, `speeds`, `t` and `z` as for `equilibrium`.
 
     >>> from whippletree.system.example_systems import pendulum
-    >>> path = pendulum().equilibrium_path("hinge.effort", [0.0, -5.0])
+    >>> path = equilibrium_path(pendulum(), "hinge.effort", [0.0, -5.0])
     >>> path.coordinate("hinge")[[0, -1]].round(4)
     array([1.5708, 1.036 ])
     """

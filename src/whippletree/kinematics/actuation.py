@@ -50,7 +50,7 @@ class Actuation:
     the configuration, and `needed` the mobility there; `words` tells all that.
 
     >>> s = four_bar()
-    >>> here = s.actuation(s.q0, actuators=["A"])
+    >>> here = actuation(s, s.q0, actuators=["A"])
     >>> here.singular, here.uncontrolled.shape
     (False, (4, 0))
     """
@@ -99,6 +99,7 @@ class Actuation:
         return self.words
 
 
+@user_facing
 def actuation(
     system: System, q: ArrayLike, *, actuators: Freedoms, t: float = 0.0, parameters: ParameterValues = None
 ) -> Actuation:
@@ -109,7 +110,7 @@ def actuation(
 
     >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
-    >>> s.actuation(s.q0, actuators=["A"]).rank
+    >>> actuation(s, s.q0, actuators=["A"]).rank
     1
     """
     inputs, states = system.kernels.inputs, system.kernels.states
@@ -143,7 +144,7 @@ def inverse_conditions(motions: Array, acting: Mask, space: MotionSpace) -> Arra
 
 def _check_closed(system: System, q: Array, t: float, parameters: ParameterValues) -> None:
     residual = np.abs(system.closure_residual(q, t=t, parameters=parameters))
-    if (residual > CONSISTENT * np.maximum(system.closure_lengths, 1.0)).any():
+    if (residual > CONSISTENT * np.maximum(system.kernels.closures.closure_lengths, 1.0)).any():
         k = int(residual.argmax())
         raise StateError(
             f"the loops are open at this configuration: {system.closure_rows[k]} is {residual[k]:.3g} off; close them "

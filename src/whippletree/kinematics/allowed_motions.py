@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.foundation.arrays import Indices
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.kinematic_tolerances import LEAST_MOTION
 from whippletree.system.evaluator import ParameterValues
@@ -17,8 +19,24 @@ from whippletree.system.tolerances import SINGULAR_HERE
 
 if TYPE_CHECKING:
     from whippletree.system import System
+    from whippletree.system.mobility import Mobility
 
-__all__ = ["MotionSpace", "motion_in_words"]
+__all__ = ["MotionSpace", "mobility_at", "motion_in_words"]
+
+
+@user_facing
+def mobility_at(system: System, q: ArrayLike, *, t: float = 0.0) -> Mobility:
+    """Return the mobility as found around a closed configuration; see `System.mobility`.
+
+    >>> s = four_bar()
+    >>> mobility_at(s, s.q0).mobility
+    1
+    """
+    kernels = system.kernels
+    where, conditions = kernels.inputs.configuration(q), kernels.loops.conditions(kernels.inputs.time(t))
+    if not kernels.closed:
+        return system.mobility
+    return kernels.loops.planner.analyse(where, conditions, kernels.loop_plan.dependent)
 
 
 class MotionSpace:
@@ -81,10 +99,10 @@ def motion_in_words(system: System, q: Array, v: Array, parameters: ParameterVal
     """Say how bodies move with velocities v: the one that moves most, how, and which others move with it.
 
     >>> s = four_bar()
-    >>> motion_in_words(s, s.q0, s.motion_basis(s.q0)[:, 0])
+    >>> motion_in_words(s, s.q0, s.kernels.closures.motion_basis(s.q0)[:, 0])
     'body "crank" turns about (0, 1, 0) through (0, 0, 0); with it move "coupler" and "rocker"'
     """
-    length = system.characteristic_length
+    length = system.kernels.closures.characteristic_length
     moves = []
     for body in system.description.bodies:
         pose = system.pose(q, body.name, parameters=parameters)

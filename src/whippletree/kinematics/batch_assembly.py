@@ -67,7 +67,7 @@ class Assemblies:
     that was given where it was: on its branch. The others were found from another start, or a named joint gave way.
     `least_open` (n, nq) is as `q`, and where that is NaN the least open configuration that was found.
 
-    >>> found = four_bar().assemble_batch({"A": np.linspace(0.5, 1.5, 5)})
+    >>> found = assemble_batch(four_bar(), {"A": np.linspace(0.5, 1.5, 5)})
     >>> found.q.shape, bool(found.closed.all()), found.failed
     ((5, 4), True, array([], dtype=int64))
     """
@@ -116,6 +116,7 @@ def _some(indices: Indices) -> str:
     return ", ".join(map(str, indices[:_LISTED].tolist())) + more
 
 
+@user_facing
 def assemble_batch(
     system: System,
     guesses: ArrayLike | ByJoint,
@@ -134,7 +135,7 @@ def assemble_batch(
     one. See `whippletree.kinematics`.
 
     >>> from whippletree.system.example_systems import four_bar
-    >>> found = four_bar().assemble_batch({"A": [0.5, 1.2]}, hold=["A"])
+    >>> found = assemble_batch(four_bar(), {"A": [0.5, 1.2]}, hold=["A"])
     >>> found.closed, found.q.shape
     (array([ True,  True]), (2, 4))
     """

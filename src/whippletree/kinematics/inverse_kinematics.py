@@ -221,7 +221,7 @@ class PoseSolver:
         """
         rows = np.arange(len(q))
         wanted = sum(int(np.count_nonzero(one.weights)) for one in self.targets.targets)
-        E = self.system.motion_basis(q, t=self.t, parameters=self.parameters)
+        E = self.system.kernels.closures.motion_basis(q, t=self.t, parameters=self.parameters)
         P = self._left(E, np.zeros((len(q), len(self.freedoms)), dtype=bool))
         J, e = self.targets.jacobians(q) @ E @ P, self.targets.errors(q, rows)
         slope = np.linalg.norm(J.transpose(0, 2, 1) @ e[..., None], axis=(1, 2))
@@ -261,7 +261,7 @@ class PoseSolver:
 
     def _step(self, q: Array, e: Array, damping: Array) -> tuple[Array, Mask]:
         """Return where the steps of (1) lead, and whether the loops are closed there."""
-        E = self.system.motion_basis(q, t=self.t, parameters=self.parameters)
+        E = self.system.kernels.closures.motion_basis(q, t=self.t, parameters=self.parameters)
         J = self.targets.jacobians(q) @ E
         metric = E / self.scale[:, None]
         metric = metric.transpose(0, 2, 1) @ metric
@@ -346,7 +346,7 @@ class PoseSolver:
 
     def _shortening(self, start: Array, q: Array, e: Array) -> Array:
         """Return the displacements (n, nv) of (2)."""
-        E = self.system.motion_basis(q, t=self.t, parameters=self.parameters)
+        E = self.system.kernels.closures.motion_basis(q, t=self.t, parameters=self.parameters)
         P = self._left(E, np.zeros((len(q), len(self.freedoms)), dtype=bool))
         d = self.system.difference(start, q) / self.scale
         J, D = self.targets.jacobians(q) @ E @ P, E @ P / self.scale[:, None]

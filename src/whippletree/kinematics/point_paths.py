@@ -40,7 +40,7 @@ class PointPath(MotionPath):
         parameters: ParameterValues = None,
     ) -> None:
         self.frame, self.axes, self.parameters = frame, axes, parameters
-        self.length = system.characteristic_length
+        self.length = system.kernels.closures.characteristic_length
         self.size = np.full(len(axes), self.length)
         self.solver = PoseSolver(system, self._target(system, np.zeros(len(axes))), hold, False, t, parameters, 1)
         super().__init__(system, self.solver.held, t, parameters)

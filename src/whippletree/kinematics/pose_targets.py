@@ -44,7 +44,7 @@ class PoseTargets:
 
     def __init__(self, system: System, targets: list[FrameTarget], parameters: ParameterValues) -> None:
         self.system, self.targets, self.parameters = system, targets, parameters
-        self.length = system.characteristic_length
+        self.length = system.kernels.closures.characteristic_length
         self.count = len(targets[0].poses)
 
     def errors(self, q: Array, rows: Indices) -> Array:

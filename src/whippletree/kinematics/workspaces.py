@@ -56,7 +56,7 @@ class Workspace:
     actuators: the inverse condition number of their rates over the motions, from 0, singular, to 1. `dexterity` is that
     of the frame's origin over the actuators' rates: 0 where it cannot move one way, 1 where all ways are alike.
 
-    >>> found = four_bar().workspace("coupler", {"A": np.linspace(0.8, 1.2, 5)})
+    >>> found = workspace(four_bar(), "coupler", {"A": np.linspace(0.8, 1.2, 5)})
     >>> found.points.shape, bool(found.reached.all())
     ((5, 3), True)
     """
@@ -80,11 +80,12 @@ class Workspace:
         """Draw the points in a plane of the ground ("xz"; that in which they lie widest unless given), coloured by
         "conditioning" or "dexterity"; points that are not reached are small and grey. `path` writes it to a file.
 
-        >>> figure = four_bar().workspace("coupler", {"A": [0.8, 1.2]}).plot("xz")  # doctest: +SKIP
+        >>> figure = workspace(four_bar(), "coupler", {"A": [0.8, 1.2]}).plot("xz")  # doctest: +SKIP
         """
         return _plotted(self, axes, colour, path)
 
 
+@user_facing
 def workspace(
     system: System,
     frame: PlaceLike,
@@ -105,7 +106,7 @@ def workspace(
     `hold`, `limits=False`, `t`, `parameters` as for `inverse_kinematics`. See `whippletree.kinematics`.
 
     >>> from whippletree.system.example_systems import four_bar
-    >>> four_bar().workspace("coupler", {"A": np.linspace(0.5, 1.5, 11)}).points.shape
+    >>> workspace(four_bar(), "coupler", {"A": np.linspace(0.5, 1.5, 11)}).points.shape
     (11, 3)
     """
     if (inputs is None) == (poses is None):

@@ -79,7 +79,7 @@ def _free_joint(at: NominalState, joint: str) -> NominalState:
 
 def _variant(at: NominalState, description: Description) -> System:
     """Return the system of another description at the same configuration, coordinates in the same order."""
-    options = at.system.build_options.copy()
+    options = at.system.kernels.build_options.copy()
     options["guess"], options["hold"] = at.q, None
     other = System(description, **options)
     if other.joint_names != at.system.joint_names or other.nq != at.system.nq:

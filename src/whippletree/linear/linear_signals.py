@@ -188,8 +188,8 @@ def _output(at: NominalState, maps: LinearMaps, text: object) -> list[OutputSign
         return _of_freedoms(at, maps, text, "coordinates")
     if text in places:
         return _of_place(at, maps, text, "position")
-    if text in system.element_states:
-        k = system.element_states.index(text)
+    if text in system.kernels.elements.names:
+        k = system.kernels.elements.names.index(text)
         assert at.z is not None
         return [OutputSignal(text, "", maps.z[k], float(at.z[k]))]
     if text in [use.name for use in system.description.forces]:
@@ -211,7 +211,12 @@ def _output(at: NominalState, maps: LinearMaps, text: object) -> list[OutputSign
             # not empty: labels begin with their owner
             joint = next(one for one in owners if text.startswith(f"{one}."))
             return [one for one in _of_freedoms(at, maps, joint, kind) if one.name == text]
-    words = [*owners, *places, *system.element_states, *(f"{o}.{w}" for o in owners for w in _FREEDOM_WORDS[1:])]
+    words = [
+        *owners,
+        *places,
+        *system.kernels.elements.names,
+        *(f"{o}.{w}" for o in owners for w in _FREEDOM_WORDS[1:]),
+    ]
     raise ModelError(f"outputs=: there is no quantity {suggestion(text, words)}")
 
 

@@ -37,11 +37,28 @@ from whippletree.linear.linear_signals import (
 from whippletree.linear.nominal_state import NominalState, moving_axes, read_state
 from whippletree.model.argument_types import JointValues
 from whippletree.system import System
+from whippletree.system.derivative_calls import MinimalCoordinates
 from whippletree.system.evaluator import ParameterValues
 
-__all__ = ["linearize"]
+__all__ = ["linearize", "minimal_coordinates"]
 
 Indices = npt.NDArray[np.int_]
+
+
+@user_facing
+def minimal_coordinates(
+    system: System, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
+) -> MinimalCoordinates:
+    """Return which displacements and velocities are independent, and what all joints do when these change.
+
+    These are the columns of `System.forward_dynamics_derivatives` and the states of `System.linearize`.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> s = four_bar()
+    >>> minimal_coordinates(s, s.q0).displacement_map.shape
+    (4, 1)
+    """
+    return system.kernels.derivatives.minimal_coordinates(q, v, t=t, parameters=parameters)
 
 
 @user_facing
@@ -79,7 +96,7 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
     s = at.system
     accelerations = at.accelerations()
     slopes = s.forward_dynamics_derivatives(at.q, at.v, at.tau, **at.options)
-    small = s.minimal_coordinates(at.q, at.v, t=at.t, parameters=at.parameters)
+    small = s.kernels.derivatives.minimal_coordinates(at.q, at.v, t=at.t, parameters=at.parameters)
     kept = _moving(s, signals)
     d = [k for k, i in enumerate(small.displacements) if kept[i]]
     w = [k for k, i in enumerate(small.velocities) if kept[i]]
@@ -114,7 +131,11 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
     none = np.zeros(len(signals))
     D = np.array([none if one.direct is None else one.direct for one in found]).reshape(len(found), len(signals))
     places, speeds = freedom_labels(s)
-    states = (*(places[i] for i in of_d), *(speeds[i] for i in of_w), *((name, "") for name in s.element_states))
+    states = (
+        *(places[i] for i in of_d),
+        *(speeds[i] for i in of_w),
+        *((name, "") for name in s.kernels.elements.names),
+    )
     return LinearModel(
         A,
         B,

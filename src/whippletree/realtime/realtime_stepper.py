@@ -310,7 +310,8 @@ class RealtimeStepper:
             now = {"q": self.q, "v": self.v, "z": self.z, "t": self.t, **self.inputs}
             return jamming(self.system, now, self.options.step) or _CAUSES[self.status]
         if self.status == StepStatus.OPEN:
-            return f"the loops stay open: {self.system.opening_in_words(self.q)}; take shorter steps or more iterations"
+            opening = self.system.kernels.closures.opening_in_words(self.q)
+            return f"the loops stay open: {opening}; take shorter steps or more iterations"
         return _CAUSES[self.status]
 
     # ------------------------------------------------------------------ what steps are made of

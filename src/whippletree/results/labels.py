@@ -102,7 +102,7 @@ class Labels:
             (*system.joint_names, *system.plan.own_slices),
             tuple(Label(use.name, what, unit_of(what)) for use in uses for what in use.joint.position_labels),
             tuple(Label(use.name, what, unit_of(what)) for use in uses for what in use.joint.velocity_labels),
-            system.element_states,
+            system.kernels.elements.names,
         )
 
     def joint(self, joint: JointLike) -> str:

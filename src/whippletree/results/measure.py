@@ -57,19 +57,19 @@ def measured(
     >>> found["closure_residual"] < 1e-12, found["quaternion_error"]
     (True, 0.0)
     """
-    round_ = replace(run, q=run.system.normalize(run.q))
+    round_ = replace(run, q=run.system.configuration(run.q))
     energy = round_.energy()
     rest = energy.total - energy.kinetic
     delivered = run if outputs is None else outputs
     found = {
-        **_closures(replace(delivered, q=run.system.normalize(delivered.q))),
+        **_closures(replace(delivered, q=run.system.configuration(delivered.q))),
         "energy_start": float(energy.total[0]),
         "energy_end": float(energy.total[-1]),
         "energy_scale": float(max(energy.kinetic.max(), _passed_through(round_)) + np.ptp(rest)),
         "energy_tolerance": energy_tolerance,
         "quaternion_error": _off_the_sphere(run),
     }
-    slack, speed = run.system.data_slack(delivered.v)
+    slack, speed = run.system.kernels.closures.data_slack(delivered.v)
     if slack:  # rows that the data make redundant within their accuracy only are held to that
         found["closure_tolerance"] = max(Measures.closure_tolerance, slack)
         found["velocity_tolerance"] = Measures.velocity_tolerance + speed
@@ -140,15 +140,15 @@ def _closures(run: Replay) -> dict[str, Any]:
     rows = len(run.system.closure_rows)
     gaps, rates = np.zeros(rows), np.zeros(rows)
     for part in _alike(run):
-        opened = run.system.closure_errors(part.q, part.v, part.t, of_rows(part.parameters, 0))
+        opened = run.system.kernels.closures.closure_errors(part.q, part.v, part.t, of_rows(part.parameters, 0))
         gaps, rates = (
             np.maximum(worst, np.abs(one).max(axis=0)) for worst, one in zip((gaps, rates), opened, strict=True)
         )
     return {
         "closure_residual": float(gaps.max()),
         "velocity_residual": float(rates.max()),
-        "widest_gap": run.system.opening_in_words(gaps),
-        "fastest_opening": run.system.opening_in_words(rates, rate=True),
+        "widest_gap": run.system.kernels.closures.opening_in_words(gaps),
+        "fastest_opening": run.system.kernels.closures.opening_in_words(rates, rate=True),
     }
 
 

@@ -72,7 +72,7 @@ def _only(run: Replay, part: IndependentPart) -> Replay:
         q[:, system.q_slice(joint)] = run.q[:, system.q_slice(joint)]
         v[:, system.v_slice(joint)] = run.v[:, system.v_slice(joint)]
     for state in part.states:
-        k = system.element_states.index(state)
+        k = system.kernels.elements.names.index(state)
         z[:, k] = run.z[:, k]
     return replace(run, q=q, v=v, z=z, work=None)
 

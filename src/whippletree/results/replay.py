@@ -129,7 +129,9 @@ class Replay:
         """Return what every force element dissipates, by name, each (n,)."""
         uses = self.system.description.forces
         found = self._many(
-            lambda r: tuple(r.system.dissipated_powers(r.q, r.v, r.efforts, **r.element_options()).values())
+            lambda r: tuple(
+                r.system.kernels.elements.dissipated_powers(r.q, r.v, r.efforts, **r.element_options()).values()
+            )
         )
         return dict(zip((use.name for use in uses), found, strict=True))
 

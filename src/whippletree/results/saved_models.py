@@ -28,7 +28,7 @@ def model_text(system: System) -> str:
       guess: {hinge: 0.0}
       accuracy: 1e-06
     """
-    options, q0 = system.build_options, system.q0
+    options, q0 = system.kernels.build_options, system.q0
     joints = [use.name for use in system.description.coordinate_owners if use.joint.nq]
     start: dict[str, object] = {"guess": {name: _plain(q0[system.q_slice(name)].tolist()) for name in joints}}
     start |= {name: _names(options[name]) for name in ("cut", "dependent")}

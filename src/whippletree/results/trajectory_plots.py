@@ -75,7 +75,7 @@ def plotted(
     place = None if path is None else new_file(path)
     across, at = _across(run, x)
     diagrams: dict[str, _Diagram] = {}
-    length = 1.0 if run.system is None else run.system.characteristic_length
+    length = 1.0 if run.system is None else run.system.kernels.closures.characteristic_length
     for name in names or ("coordinates",):
         _sort(columns(run, name), length, diagrams)
     figure = _figure([diagram.height for diagram in diagrams.values()], place)

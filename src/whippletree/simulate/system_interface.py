@@ -199,7 +199,7 @@ def jamming(system: System, state: Mapping[str, Any], ahead: float = 0.0) -> str
 
 def with_plan(system: System, plan: LoopPlan) -> System:
     """Return the system with another numeric plan; what was compiled is shared."""
-    return system.with_loop_plan(plan)
+    return system.kernels.planned(plan)
 
 
 def chosen_formulation(system: System) -> str | None:
@@ -241,13 +241,13 @@ def start_configuration(system: System, q: JointValues, t: float, parameters: Ar
     """
     if not isinstance(q, Mapping):
         return checked_configuration(system, q)
-    named = system.coordinates(q)
+    named = system.configuration(q)
     if not system.kernels.closed:
         return named
     guess = system.q0
     for joint in q:
         guess[system.q_slice(joint)] = named[system.q_slice(joint)]
-    return system.assemble(system.normalize(guess), hold=[*q], t=t, parameters=parameters)
+    return system.assemble(system.configuration(guess), hold=[*q], t=t, parameters=parameters)
 
 
 def start_velocities(system: System, q: Array, v: JointValues, t: float, parameters: Array | None) -> Array:
@@ -311,7 +311,7 @@ def joint_of(system: System, i: int) -> str:
 
 def build_options(system: System) -> BuildOptions:
     """Return what a system was built with, beside its description."""
-    return system.build_options
+    return system.kernels.build_options
 
 
 def model_text(system: System) -> str:

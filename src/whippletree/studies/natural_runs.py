@@ -364,7 +364,7 @@ def _followed(run: NaturalRun, rows: NaturalRows) -> Array:
 def _settled_at(run: NaturalRun, rows: NaturalRows, q: Array, chosen: Places) -> tuple[Array, Array]:
     """Return joint coordinates and velocities at some steps, from coordinates that were followed there."""
     q, v = run.natural.fit(rows.x[chosen], rows.rates[chosen], q[chosen], parameters=run.parameters)
-    return run.system.normalize(q), v
+    return run.system.configuration(q), v
 
 
 def _turning(system: System) -> Iterator[tuple[Any, str, bool]]:

@@ -49,7 +49,7 @@ def state_growth(simulation: Simulation, run: Replay) -> StateGrowth:
     for matrix in _jacobians(run.picked(rows)):
         rates, modes = np.linalg.eig(matrix)
         for rate, mode in zip(rates, modes.T, strict=True):
-            name = run.system.element_states[int(np.abs(mode).argmax())]
+            name = run.system.kernels.elements.names[int(np.abs(mode).argmax())]
             if abs(rate) > fastest:
                 fastest, mover = float(abs(rate)), name
             if rate.real < 0:

@@ -255,7 +255,7 @@ def _groups(system: System, runs: list[Array], growth: float, rounding: float) -
             at = slice(nq + v.start, nq + v.stop)
             size = float(np.abs(a[:, at]).max())
             compare("velocities of", "v", use.name, [b[:, at] for b in runs], size, by_v[v].max())
-    for k, name in enumerate(system.element_states, start=nq + nv):
+    for k, name in enumerate(system.kernels.elements.names, start=nq + nv):
         compare("state", "z", name, [b[:, k] for b in runs], float(np.abs(a[:, k]).max()), 1.0)
     return found
 

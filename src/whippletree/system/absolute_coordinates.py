@@ -98,7 +98,7 @@ class AbsoluteCoordinates:
         free = tuple(JointUse(self.joint_of(b), Free(), GROUND, b, here, here, False) for b in self.bodies)
         whole = replace(described, joints=(*described.joints, *free))
         cut = [use.name for use in described.joints if use.joint.nv] if self.bodies else None
-        options = self.joint_system.build_options
+        options = self.joint_system.kernels.build_options
         guess = self._joined(self.joint_system.q0, self._poses(self.joint_system.q0))
         return System(whole, guess=guess, cut=cut, accuracy=options["accuracy"])
 
@@ -115,7 +115,7 @@ class AbsoluteCoordinates:
 
     def state(self, q: object, v: object, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return coordinates and velocities of the twin for those of the joints, one state or a batch."""
-        q = np.asarray(self.joint_system.normalize(q), dtype=np.float64)
+        q = np.asarray(self.joint_system.kernels.states.normalize(q), dtype=np.float64)
         v = as_array(v, self.joint_system.kernels.inputs.argument("v", self.joint_system.nv))
         if v.shape[:-1] != q.shape[:-1]:
             raise StateError(f"q and v must have rows alike, not {q.shape} and {v.shape}")

@@ -281,7 +281,7 @@ class DerivativeCalls:
         velocities than displacements if there are velocity-only closures, such as wheels that roll.
 
         >>> s = four_bar()
-        >>> found = s.minimal_coordinates(s.q0)
+        >>> found = s.kernels.derivatives.minimal_coordinates(s.q0)
         >>> found.displacements.shape, found.displacement_map.shape
         ((1,), (4, 1))
         """

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from whippletree.errors import ModelError, StateError
 from whippletree.foundation.short_text import Named
 from whippletree.kernels.kernel import Array
-from whippletree.model.names import suggestion
 from whippletree.system.calls import batch_shape
 from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues
 from whippletree.system.example_systems import quarter_car  # noqa: F401 (for the examples)
@@ -25,7 +21,7 @@ class ElementCalls:
     """What a system can say about the forces described in it.
 
     >>> s = quarter_car()
-    >>> s.element_states, s.z0
+    >>> s.kernels.elements.names, s.z0
     (('lag',), array([0.]))
     """
 
@@ -36,21 +32,6 @@ class ElementCalls:
     def initial(self) -> Array:
         """Return the auxiliary states (nz) at the start, as described."""
         return np.array(self._description.state_values, dtype=np.float64)
-
-    def states(self, values: Mapping[str, object]) -> Array:
-        """Return auxiliary states (nz) by name; the others are as described.
-
-        >>> quarter_car().states({"lag": 0.5})
-        array([0.5])
-        """
-        z = self.initial()
-        if not isinstance(values, Mapping):
-            raise StateError("give the auxiliary states by name: a mapping from names to numbers")
-        for name, value in values.items():
-            if name not in self.names:
-                raise ModelError(f"there is no state {suggestion(name, self.names)}")
-            z[self.names.index(name)] = as_array(value, self._evaluate.inputs.argument("z", 1))[..., 0]
-        return z
 
     def state_rates(
         self,
@@ -117,7 +98,7 @@ class ElementCalls:
         It is negative where the element's law gives energy. This is for looking at a few states, and is not compiled.
 
         >>> s = quarter_car()
-        >>> s.dissipated_powers(s.q0, [0.0, 0.1])["strut"].round(6)
+        >>> s.kernels.elements.dissipated_powers(s.q0, [0.0, 0.1])["strut"].round(6)
         array([15.])
         """
         inputs, described = self._evaluate.inputs, self._description

@@ -72,7 +72,7 @@ class InputReader:
             return Argument(name, size, self.states.position_label, self.states.quaternions)
         if name == "z":
             states = [state.name for state in self.description.states]
-            return Argument(name, size, lambda i: f'state "{states[i]}"', optional=True)
+            return Argument(name, size, lambda i: f'state "{states[i]}"', optional=True, by_joint=self.auxiliary)
         if name == "t":
             return Argument(name, size, lambda i: "the time", optional=True)
         if name == "parameters":
@@ -194,6 +194,23 @@ class InputReader:
     def efforts(self, tau: object) -> Array:
         """Return efforts (nv) given by joint or whole."""
         return self.motion(tau, "tau")[0]
+
+    def auxiliary(self, values: Mapping[str, object]) -> Array:
+        """Return auxiliary states (nz) by name; the others are as described.
+
+        >>> from whippletree.system.example_systems import quarter_car
+        >>> quarter_car().kernels.inputs.auxiliary({"lag": 0.5})
+        array([0.5])
+        """
+        names = [state.name for state in self.description.states]
+        z = np.array(self.description.state_values, dtype=np.float64)
+        if not isinstance(values, Mapping):
+            raise StateError("give the auxiliary states by name: a mapping from names to numbers")
+        for name, value in values.items():
+            if name not in names:
+                raise ModelError(f"there is no state {suggestion(name, names)}")
+            z[names.index(name)] = as_array(value, self.argument("z", 1))[..., 0]
+        return z
 
     def time(self, t: object) -> float:
         """Return a time."""
@@ -417,7 +434,7 @@ def as_array(value: object, argument: Argument) -> Array:
             state = state_in_batch(tuple(int(i) for i in np.argwhere(off)[0])) if e.ndim > 1 else ""
             raise StateError(
                 f"{argument.name}[{where.start}:{where.stop}]{state} is not a unit quaternion "
-                f"({argument.label(where.start)}): divide it by its length, or use system.normalize(q)"
+                f"({argument.label(where.start)}): divide it by its length, or use system.configuration(q)"
             )
     return result
 

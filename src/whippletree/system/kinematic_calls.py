@@ -178,33 +178,6 @@ class KinematicCalls:
             result = self._evaluate.at_place("jacobian", name, (q,), parameters, out)
         return _turned(result, axes, matrix=True)
 
-    def station_poses(self, q: ArrayLike, body: object, *, parameters: ParameterValues = None) -> Array:
-        """Return the poses (..., S, 4, 4) of all stations of a flexible body: its nodes, as `run.deformation` has them.
-
-        >>> from whippletree.results.example_runs import nodding
-        >>> nodding().replay.system.station_poses([0.0, 0.01], "head")[1, :3, 3]
-        array([1.  , 0.  , 0.01])
-        """
-        from whippletree.system.flexible_stations import flexible_kind, station_poses
-
-        name, kind = flexible_kind(self._inputs.description, body)
-        whole, (own, _) = self._inputs.configurations(q), self._inputs.states.plan.own_slices[name]
-        return station_poses(kind, self.pose(whole, name, parameters=parameters), whole[..., own])
-
-    def station_jacobians(self, q: ArrayLike, body: object, *, parameters: ParameterValues = None) -> Array:
-        """Return the Jacobians (..., S, 6, nv) of all stations of a flexible body, in ground axes; see `jacobian`.
-
-        >>> from whippletree.results.example_runs import nodding
-        >>> nodding().replay.system.station_jacobians([0.0, 0.01], "head")[1, 3:].round(6).T.tolist()
-        [[0.01, 0.0, -1.0], [0.0, 0.0, 1.0]]
-        """
-        from whippletree.system.flexible_stations import flexible_kind, station_jacobians
-
-        name, kind = flexible_kind(self._inputs.description, body)
-        whole, (own, rates) = self._inputs.configurations(q), self._inputs.states.plan.own_slices[name]
-        frame = self.pose(whole, name, parameters=parameters)
-        return station_jacobians(kind, frame, whole[..., own], self.jacobian(whole, name, parameters=parameters), rates)
-
     def _jacobian_by_wrenches(self, q: ArrayLike, name: str, parameters: ParameterValues, out: Array | None) -> Array:
         """Return a large model's Jacobian row by row: J^T w for the six unit wrenches."""
         q = self._inputs.configurations(q)

@@ -86,6 +86,7 @@ class LoopCalls:
 
     # ------------------------------------------------------------------ what the mechanism can do
 
+    @property
     def mobility(self) -> Mobility:
         """Return Gruebler's count, the true mobility and the redundant equations."""
         if not self.closed:
@@ -98,19 +99,7 @@ class LoopCalls:
         assert found is not None
         return found
 
-    def mobility_at(self, q: ArrayLike, *, t: float = 0.0) -> Mobility:
-        """Return the mobility as found around a closed configuration; see `mobility`.
-
-        >>> s = four_bar()
-        >>> s.mobility_at(s.q0).mobility
-        1
-        """
-        where, conditions = self._inputs.configuration(q), self._conditions(t, None)
-        if not self.closed:
-            return self.mobility()
-        dependent = self._engine.equations.loop_plan.dependent
-        return self._loops.planner.analyse(where, conditions, dependent)
-
+    @property
     def chosen(self) -> FormulationChoice:
         """Return the formulation that `auto` uses for the dynamics, and why."""
         return self._loops.auto.chosen if self.closed else self._engine.of_tree
@@ -124,7 +113,7 @@ class LoopCalls:
 
         >>> from whippletree.model import Mechanism
         >>> s = Mechanism.of(four_bar().description).build()
-        >>> s.tune().name == s.chosen.name
+        >>> s.kernels.tune().name == s.chosen.name
         True
         >>> s.chosen.times[s.chosen.name] > 0
         True
@@ -137,9 +126,10 @@ class LoopCalls:
         """Return what the plan says about the formulation; a model without masses is for kinematics only."""
         masses = (body.mass_and_first_moment()[0] for body in self._engine.description.bodies)
         if not all(m.is_zero() for m in masses):
-            return str(self.chosen())
+            return str(self.chosen)
         return "no masses: for kinematics only"
 
+    @property
     def redundancy(self) -> int:
         """Return the number of equations that follow from the others."""
         if not self.closed:
@@ -147,10 +137,12 @@ class LoopCalls:
         equations = self._engine.equations
         return equations.attachments().n_rows - sum(len(rows) for rows in equations.loop_plan.keep)
 
+    @property
     def characteristic_length(self) -> float:
         """Return the mean size of the bodies."""
         return self._loops.numbers.lengths.mechanism
 
+    @property
     def penalty_error(self) -> float:
         """Return the relative error to expect of the formulation "penalty"."""
         return self._engine.equations.loop_plan.penalty_error() if self.closed else 0.0
@@ -311,12 +303,14 @@ class LoopCalls:
 
     # ------------------------------------------------------------------ closures
 
+    @property
     def closure_rows(self) -> tuple[str, ...]:
         """Return what the rows of the closures are: of which joint or closure, and which way."""
         if not self.closed:
             return ()
         return tuple(f'"{row.closure}": {row.direction}' for row in self._loops.numbers.rows)
 
+    @property
     def closure_lengths(self) -> Array:
         """Return what each row of the closures is compared with."""
         return self._loops.numbers.row_scale.copy() if self.closed else np.zeros(0)
@@ -326,7 +320,7 @@ class LoopCalls:
 
         That is zero if they agree but for rounding; in radians and characteristic lengths, `v` (n, nv) are velocities.
 
-        >>> four_bar().data_slack(np.ones((1, 4)))
+        >>> four_bar().kernels.closures.data_slack(np.ones((1, 4)))
         (0.0, 0.0)
         """
         v = self._inputs.velocities(v)
@@ -355,7 +349,7 @@ class LoopCalls:
 
         In metres or radians, and these per second. Nothing is said about errors that are all zero.
 
-        >>> four_bar().opening_in_words(np.array([0.0, 0.0, 0.0, 2e-9, 0.0, 0.0]), rate=True)
+        >>> four_bar().kernels.closures.opening_in_words(np.array([0.0, 0.0, 0.0, 2e-9, 0.0, 0.0]), rate=True)
         '3e-09 m/s in "C": shift along x'
         """
         rows = self._loops.numbers.rows if self.closed else ()
@@ -373,7 +367,7 @@ class LoopCalls:
         In radians and characteristic lengths.
 
         >>> s = four_bar()
-        >>> errors, rates = s.closure_errors(s.q0[None], s.v0[None], np.zeros(1))
+        >>> errors, rates = s.kernels.closures.closure_errors(s.q0[None], s.v0[None], np.zeros(1))
         >>> errors.shape, rates.shape
         ((1, 6), (1, 6))
         """
@@ -407,7 +401,7 @@ class LoopCalls:
         """Return E (nv, n): all joints' velocities for unit rates of the independent coordinates (Nikravesh 17).
 
         >>> s = four_bar()
-        >>> s.motion_basis(s.q0).shape
+        >>> s.kernels.closures.motion_basis(s.q0).shape
         (4, 1)
         """
         if not self.closed:

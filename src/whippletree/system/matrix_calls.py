@@ -127,7 +127,7 @@ class Matrices(Mapping[str, NamedMatrix]):
         if not rows or not columns:
             return NamedMatrix(np.zeros((*self._q.shape[:-1], len(rows), len(columns))), rows, columns)
         if name == "E":  # which is found in another way where the independent coordinates are bad
-            values = self._system.motion_basis(self._q, t=self._t, parameters=self._parameters)
+            values = self._system.kernels.closures.motion_basis(self._q, t=self._t, parameters=self._parameters)
         else:
             options = CallOptions(t=self._t, parameters=self._parameters)
             values = self._system.kernels.evaluate(name, (self._q,), options)

@@ -73,7 +73,7 @@ class ReactionCalls:
         name = self._inputs.place_name(frame)
         R = None if name == GROUND else self._evaluate.at_place("pose", name, (q,), parameters)[..., None, :3, :3]
         unique = None
-        if self._loops.redundancy() and (not asked or self._shares(asked)):
+        if self._loops.redundancy and (not asked or self._shares(asked)):
             found, stresses = self._least(found, self._self_stresses(q, t, parameters, names))
             none = self._evaluate.engine.equations.loop_plan.negligible(_UNIQUE)
             unique = np.abs(_turned(stresses, R)).max(axis=-1) <= none
@@ -96,7 +96,7 @@ class ReactionCalls:
 
     def _involved(self, joints: tuple[str, ...]) -> tuple[str, ...]:
         """Return some joints, with those among which redundancy may leave their reactions open."""
-        if not joints or not self._loops.redundancy():
+        if not joints or not self._loops.redundancy:
             return joints
         shared = [name for circle in self._circles if circle & set(joints) for name in circle]
         order = self._inputs.states.plan.joint_names
@@ -127,7 +127,7 @@ class ReactionCalls:
     def check_laws(self, q: Array) -> None:
         """Refuse force laws on components of reactions that redundancy leaves open, as they are at a configuration."""
         laws = self._evaluate.engine.description.reaction_laws
-        if not laws or not self._loops.redundancy():
+        if not laws or not self._loops.redundancy:
             return
         from whippletree.system.reaction_laws import read_components
 
@@ -165,7 +165,7 @@ class ReactionCalls:
         shape = wrenches.shape
         Z = np.broadcast_to(Z, (*shape, Z.shape[-1]))
         weight = np.ones(6)
-        weight[:3] /= self._loops.characteristic_length()
+        weight[:3] /= self._loops.characteristic_length
         W = (Z * weight[:, None]).reshape(*shape[:-2], -1, Z.shape[-1])
         basis, s, _ = np.linalg.svd(W, full_matrices=False)
         basis = basis * (s > 1e-12 * s[..., :1])[..., None, :]

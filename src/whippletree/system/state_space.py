@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import ModelError, StateError
 from whippletree.foundation.once import made_once
@@ -29,7 +30,7 @@ class StateSpace:
     def neutral(self) -> Array:
         """Return the configuration in which all joint frames coincide.
 
-        >>> pendulum().neutral()
+        >>> pendulum().kernels.states.neutral()
         array([0.])
         """
         parts = [use.joint.neutral() for use in self.description.coordinate_owners]
@@ -51,7 +52,7 @@ class StateSpace:
     def normalize(self, q: object) -> Array:
         """Return a copy of `q` with every quaternion scaled to unit length.
 
-        >>> pendulum().normalize([0.5])  # there are no quaternions in a pendulum
+        >>> pendulum().kernels.states.normalize([0.5])  # there are no quaternions in a pendulum
         array([0.5])
         """
         result = np.array(as_array(q, Argument("q", self.plan.nq, self.position_label)))
@@ -88,10 +89,22 @@ class StateSpace:
     def coordinates(self, values: ByJoint) -> Array:
         """Return a configuration from joints' coordinates by name; the others are neutral.
 
-        >>> pendulum().coordinates({"hinge": 0.5})
+        >>> pendulum().kernels.states.coordinates({"hinge": 0.5})
         array([0.5])
         """
         return self._fill(self.neutral(), values, self.q_slice, "coordinates")
+
+    def configuration(self, values: JointValues = None) -> Array:
+        """Return a configuration (nq) from coordinates by joint, the others neutral: joint frames coincide.
+
+        Coordinates of all joints, (nq) or (..., nq), are copied, with every quaternion scaled to unit length.
+
+        >>> pendulum().configuration({"hinge": 0.5}), pendulum().configuration()
+        (array([0.5]), array([0.]))
+        """
+        if values is None:
+            return self.neutral()
+        return self.coordinates(values) if isinstance(values, Mapping) else self.normalize(values)
 
     def velocities(self, values: ByJoint) -> Array:
         """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero.

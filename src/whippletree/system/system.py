@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from operator import attrgetter
+from types import MethodType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +15,7 @@ from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name
 from whippletree.foundation.late_imports import Verb, imported
 from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.old_names import old_names
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
@@ -31,18 +35,13 @@ from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.planning import plan_of, with_welds
 from whippletree.system.reaction_calls import ReactionCalls
 from whippletree.system.state_space import StateSpace
-from whippletree.system.system_kernels import SystemKernels
+from whippletree.system.system_kernels import BuildOptions, SystemKernels
 from whippletree.system.tolerances import COARSEST_DATA, DATA_ACCURACY
 from whippletree.topology import Plan
 
 if TYPE_CHECKING:
-    import whippletree.equilibria.eigenvalue_branches
-    import whippletree.equilibria.equilibrium_paths
-    import whippletree.kinematics.actuation
-    import whippletree.kinematics.batch_assembly
     import whippletree.kinematics.inverse_kinematics
     import whippletree.kinematics.joint_sweeps
-    import whippletree.kinematics.workspaces
     import whippletree.linear
     import whippletree.realtime
     import whippletree.studies
@@ -57,17 +56,42 @@ if TYPE_CHECKING:
 __all__ = ["BuildOptions", "System"]
 
 
-class BuildOptions(TypedDict):
-    """What a system was built with, beside its description."""
-
-    fold: bool
-    guess: object
-    hold: object
-    cut: object
-    dependent: object
-    accuracy: float
+def _of_room(room: str, name: str) -> tuple[str, Callable[[Any], Any]]:
+    """Return the successor of a method that is a function of a room."""
+    return f"whippletree.{room}.{name}(system, ...)", lambda s: MethodType(imported(f"whippletree.{room}", name), s)
 
 
+@old_names(
+    actuation=_of_room("kinematics", "actuation"),
+    assemble_batch=_of_room("kinematics", "assemble_batch"),
+    build_options="kernels.build_options",
+    characteristic_length="kernels.closures.characteristic_length",
+    closure_errors="kernels.closures.closure_errors",
+    closure_lengths="kernels.closures.closure_lengths",
+    coordinates="configuration",
+    data_slack="kernels.closures.data_slack",
+    dissipated_powers="kernels.elements.dissipated_powers",
+    eigenvalues_over=_of_room("equilibria", "eigenvalues_over"),
+    element_states="kernels.elements.names",
+    equilibrium_path=_of_room("equilibria", "equilibrium_path"),
+    kernel="kernels.kernel",
+    minimal_coordinates=_of_room("linear", "minimal_coordinates"),
+    mobility_at=_of_room("kinematics", "mobility_at"),
+    motion_basis=('System.matrices(q)["E"]', attrgetter("kernels.closures.motion_basis")),
+    n_bodies=("len(System.description.bodies)", attrgetter("_n_bodies")),
+    neutral="configuration",
+    normalize="configuration",
+    opening_in_words="kernels.closures.opening_in_words",
+    operations="kernels.operations",
+    penalty_error="kernels.closures.penalty_error",
+    redundancy=("len(System.mobility.redundant)", attrgetter("kernels.closures.redundancy")),
+    states=("z={...} by name in every call", attrgetter("kernels.inputs.auxiliary")),
+    station_jacobians=_of_room("kinematics", "station_jacobians"),
+    station_poses=_of_room("kinematics", "station_poses"),
+    tune="kernels.tune",
+    view=_of_room("viewer", "view"),
+    with_loop_plan="kernels.planned",
+)
 @user_facing
 class System:
     """A mechanism ready to compute: `system = mechanism.build()`.
@@ -99,14 +123,12 @@ class System:
         accuracy: float = DATA_ACCURACY,
     ) -> None:
         accuracy = _accuracy(accuracy)
-        self.build_options = BuildOptions(
-            fold=fold, guess=guess, hold=hold, cut=cut, dependent=dependent, accuracy=accuracy
-        )
+        self._options = BuildOptions(fold=fold, guess=guess, hold=hold, cut=cut, dependent=dependent, accuracy=accuracy)
         self.description = description.folded() if truth(fold, "fold=") else description
         whole, cut = with_welds(self.description, cut)
         self.plan: Plan = plan_of(whole, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv
-        self.n_bodies = len(description.bodies)
+        self._n_bodies = len(description.bodies)
         self._use(Engine(whole, self.plan, accuracy=accuracy))
         if self._loops.closed:
             self._q0, self._v0 = self._loops.begin(guess, hold, dependent)
@@ -126,33 +148,37 @@ class System:
         self._reactions = ReactionCalls(self._evaluate, self._loops, self.joint_names)
         self._elements = ElementCalls(self._evaluate)
         self._derivatives = DerivativeCalls(self._evaluate, len(self.joint_names))
-        self.kernels = SystemKernels(self._evaluate)
+        self.kernels = SystemKernels(
+            self._evaluate,
+            self._loops,
+            self._elements,
+            self._derivatives,
+            build_options=self._options,
+            planned=self._planned,
+        )
 
-    def with_loop_plan(self, plan: LoopPlan) -> System:
-        """Return this system with another numeric plan of the loops; what was traced and compiled is shared."""
-        other = object.__new__(type(self))
-        for name in ("build_options", "description", "plan", "nq", "nv", "n_bodies", "_q0", "_v0"):
-            setattr(other, name, getattr(self, name))
-        other._use(self._engine.planned(plan))
-        return other
+    def _planned(self, plan: LoopPlan) -> System:
+        """Return this system with another numeric plan of the loops."""
+        names = ("_options", "_n_bodies", "_q0", "_v0", "description", "plan", "nq", "nv")
+        return _Planned(self._engine.planned(plan), {name: getattr(self, name) for name in names})
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.description, {**self.build_options, "guess": self._q0, "hold": None})
+        return _rebuild, (self.description, {**self._options, "guess": self._q0, "hold": None})
 
     def __repr__(self) -> str:
         joints = f" of joints, mobility {self.mobility.mobility}" if self._closed else ""
-        return f'System "{self.description.name}": {self.n_bodies} bodies, {self.nv} freedoms{joints}'
+        return f'System "{self.description.name}": {self._n_bodies} bodies, {self.nv} freedoms{joints}'
 
     def _repr_html_(self) -> str:
         described = self.description
         counts = [
-            ("bodies", self.n_bodies),
+            ("bodies", self._n_bodies),
             ("freedoms of the joints" if self._closed else "freedoms", self.nv),
             ("loops", len(self.plan.loops)),
             ("mobility", self.mobility.mobility),
             ("closures", ", ".join(use.name for use in described.closures)),
             ("forces", ", ".join(use.name for use in described.forces)),
-            ("states of elements", ", ".join(self.element_states)),
+            ("states of elements", ", ".join(self._elements.names)),
             ("parameters", ", ".join(f"{one.name} = {one.value:g}" for one in described.parameters)),
         ]
         joints = [
@@ -200,10 +226,8 @@ class System:
 
     q_slice = Delegated("_states", StateSpace.q_slice)
     v_slice = Delegated("_states", StateSpace.v_slice)
-    coordinates = Delegated("_states", StateSpace.coordinates)
+    configuration = Delegated("_states", StateSpace.configuration)
     velocities = Delegated("_states", StateSpace.velocities)
-    neutral = Delegated("_states", StateSpace.neutral)
-    normalize = Delegated("_states", StateSpace.normalize)
     random = Delegated("_loops", LoopCalls.random)
     integrate = Delegated("_kinematics", KinematicCalls.integrate)
     difference = Delegated("_kinematics", KinematicCalls.difference)
@@ -298,7 +322,8 @@ class System:
 
     def _uncontrolled(self, q: Array, acting: list[tuple[str, int]], t: float, parameters: ParameterValues) -> str:
         """Say which motion some actuated freedoms do not control at a configuration."""
-        return self.actuation(q, actuators=acting, t=t, parameters=parameters).words
+        actuation = imported("whippletree.kinematics", "actuation")
+        return str(actuation(self, q, actuators=acting, t=t, parameters=parameters).words)
 
     @fast_path
     def bias_force(
@@ -345,7 +370,6 @@ class System:
     inverse_dynamics_derivatives = Delegated("_derivatives", DerivativeCalls.inverse_dynamics_derivatives)
     forward_dynamics_derivatives = Delegated("_derivatives", DerivativeCalls.forward_dynamics_derivatives)
     derivatives_of = Delegated("_derivatives", DerivativeCalls.derivatives_of)
-    minimal_coordinates = Delegated("_derivatives", DerivativeCalls.minimal_coordinates)
 
     # ------------------------------------------------------------------ the work of other rooms
 
@@ -354,40 +378,26 @@ class System:
         simulate_many = whippletree.studies.simulate_many
         realtime = whippletree.realtime.realtime
         equilibrium = find_equilibrium
-        equilibrium_path = whippletree.equilibria.equilibrium_paths.equilibrium_path
-        eigenvalues_over = whippletree.equilibria.eigenvalue_branches.eigenvalues_over
         linearize = whippletree.linear.linearize
-        assemble_batch = whippletree.kinematics.batch_assembly.assemble_batch
         inverse_kinematics = whippletree.kinematics.inverse_kinematics.inverse_kinematics
-        actuation = whippletree.kinematics.actuation.actuation
         sweep_joint = whippletree.kinematics.joint_sweeps.sweep_joint
-        workspace = whippletree.kinematics.workspaces.workspace
         matrices = whippletree.system.matrix_calls.matrices
         show = whippletree.viewer.show
-        view = whippletree.viewer.view
     else:
         simulate = Verb("whippletree.studies", "simulate")
         simulate_many = Verb("whippletree.studies", "simulate_many")
         realtime = Verb("whippletree.realtime", "realtime")
         equilibrium = Verb("whippletree.equilibria.equilibrium", "equilibrium")
-        equilibrium_path = Verb("whippletree.equilibria.equilibrium_paths", "equilibrium_path")
-        eigenvalues_over = Verb("whippletree.equilibria.eigenvalue_branches", "eigenvalues_over")
         linearize = Verb("whippletree.linear", "linearize")
-        assemble_batch = Verb("whippletree.kinematics.batch_assembly", "assemble_batch")
         inverse_kinematics = Verb("whippletree.kinematics.inverse_kinematics", "inverse_kinematics")
-        actuation = Verb("whippletree.kinematics.actuation", "actuation")
         sweep_joint = Verb("whippletree.kinematics.joint_sweeps", "sweep_joint")
-        workspace = Verb("whippletree.kinematics.workspaces", "workspace")
         matrices = Verb("whippletree.system.matrix_calls", "matrices")
         show = Verb("whippletree.viewer", "show")
-        view = Verb("whippletree.viewer", "view")
 
     # ------------------------------------------------------------------ kinematics
 
     pose = Delegated("_kinematics", KinematicCalls.pose)
     poses = Delegated("_kinematics", KinematicCalls.poses)
-    station_poses = Delegated("_kinematics", KinematicCalls.station_poses)
-    station_jacobians = Delegated("_kinematics", KinematicCalls.station_jacobians)
     velocity = Delegated("_kinematics", KinematicCalls.velocity)
     acceleration = Delegated("_kinematics", KinematicCalls.acceleration)
     jacobian = Delegated("_kinematics", KinematicCalls.jacobian)
@@ -425,7 +435,8 @@ class System:
         (3, 4)
         """
         if guess is not None and self._inputs.is_batch(guess):
-            return self.assemble_batch(guess, hold=hold, t=t, parameters=parameters).q
+            assemble_batch = imported("whippletree.kinematics", "assemble_batch")
+            return np.asarray(assemble_batch(self, guess, hold=hold, t=t, parameters=parameters).q)
         return self._loops.assemble(guess, hold=hold, t=t, parameters=parameters)
 
     # ------------------------------------------------------------------ other coordinates
@@ -476,16 +487,7 @@ class System:
         >>> s.mobility.gruebler, s.mobility.mobility, len(s.mobility.redundant)
         (-2, 1, 3)
         """
-        return self._loops.mobility()
-
-    @property
-    def redundancy(self) -> int:
-        """The number of equations that follow from the others.
-
-        >>> four_bar().redundancy
-        3
-        """
-        return self._loops.redundancy()
+        return self._loops.mobility
 
     @property
     def chosen(self) -> FormulationChoice:
@@ -497,25 +499,7 @@ class System:
         >>> chosen.name in chosen.counts, min(chosen.counts.values()) == chosen.counts[chosen.name]
         (True, True)
         """
-        return self._loops.chosen()
-
-    @property
-    def characteristic_length(self) -> float:
-        """The mean size of the bodies: what lengths are compared with.
-
-        >>> round(four_bar().characteristic_length, 3)
-        1.5
-        """
-        return self._loops.characteristic_length()
-
-    @property
-    def penalty_error(self) -> float:
-        """The relative error to expect of the formulation "penalty".
-
-        >>> four_bar().penalty_error < 1e-3
-        True
-        """
-        return self._loops.penalty_error()
+        return self._loops.chosen
 
     @property
     def closure_rows(self) -> tuple[str, ...]:
@@ -524,39 +508,15 @@ class System:
         >>> four_bar().closure_rows[0]
         '"C": turn about x'
         """
-        return self._loops.closure_rows()
+        return self._loops.closure_rows
 
-    @property
-    def closure_lengths(self) -> Array:
-        """What each row of `closure_residual` is compared with: 1 for angles, else the length of its group of loops.
-
-        >>> four_bar().closure_lengths.round(3).tolist()
-        [1.0, 1.0, 1.0, 1.5, 1.5, 1.5]
-        """
-        return self._loops.closure_lengths()
-
-    tune = Delegated("_loops", LoopCalls.tune)
-    mobility_at = Delegated("_loops", LoopCalls.mobility_at)
     consistent_velocities = Delegated("_loops", LoopCalls.consistent_velocities)
     consistent_accelerations = Delegated("_loops", LoopCalls.consistent_accelerations)
     closure_residual = Delegated("_loops", LoopCalls.closure_residual)
-    data_slack = Delegated("_loops", LoopCalls.data_slack)
-    closure_errors = Delegated("_loops", LoopCalls.closure_errors)
-    opening_in_words = Delegated("_loops", LoopCalls.opening_in_words)
     closure_jacobian = Delegated("_loops", LoopCalls.closure_jacobian)
-    motion_basis = Delegated("_loops", LoopCalls.motion_basis)
     closure_forces = Delegated("_reactions", ReactionCalls.closure_forces)
 
     # ------------------------------------------------------------------ force elements
-
-    @property
-    def element_states(self) -> tuple[str, ...]:
-        """The auxiliary states by name, in the order of `z`.
-
-        >>> quarter_car().element_states
-        ('lag',)
-        """
-        return self._elements.names
 
     @property
     def nz(self) -> int:
@@ -576,17 +536,13 @@ class System:
         """
         return self._elements.initial()
 
-    states = Delegated("_elements", ElementCalls.states)
     state_rates = Delegated("_elements", ElementCalls.state_rates)
     powers = Delegated("_elements", ElementCalls.powers)
-    dissipated_powers = Delegated("_elements", ElementCalls.dissipated_powers)
     forces = Delegated("_elements", ElementCalls.forces)
 
     # ------------------------------------------------------------------ what a function is made of
 
     function = Delegated("kernels", SystemKernels.function)
-    operations = Delegated("kernels", SystemKernels.operations)
-    kernel = Delegated("kernels", SystemKernels.kernel)
 
 
 def _accuracy(value: object) -> float:
@@ -598,6 +554,14 @@ def _accuracy(value: object) -> float:
             f"(exact) to {COARSEST_DATA:g}, not {shown(value)}"
         )
     return float(found)
+
+
+class _Planned(System):
+    """A system under another numeric plan of its loops; what was traced and compiled is shared with the first."""
+
+    def __init__(self, engine: Engine, first: Mapping[str, Any]) -> None:
+        vars(self).update(first)
+        self._use(engine)
 
 
 def _rebuild(description: Description, options: BuildOptions) -> System:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypedDict
 
 import casadi as ca
 
@@ -17,24 +18,54 @@ from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.state_space import StateSpace
 
-__all__ = ["SystemKernels"]
+if TYPE_CHECKING:
+    from whippletree.system.derivative_calls import DerivativeCalls
+    from whippletree.system.element_calls import ElementCalls
+    from whippletree.system.formulation_choice import FormulationChoice
+    from whippletree.system.loop_calls import LoopCalls
+    from whippletree.system.system import System
+
+__all__ = ["BuildOptions", "SystemKernels"]
+
+
+class BuildOptions(TypedDict):
+    """What a system was built with, beside its description."""
+
+    fold: bool
+    guess: object
+    hold: object
+    cut: object
+    dependent: object
+    accuracy: float
 
 
 class SystemKernels:
-    """The kernels of a system by function name, and what belongs to them: `system.kernels`.
+    """The kernels of a system by function name, and what other rooms need of it: `system.kernels`.
 
     Time loops, certificates and cost analyses are made of these. `evaluate(function, state, options)` runs a function
     from Python, `of(function)` is its kernel, `states` names coordinates and velocities, `inputs` reads what users
-    give, `equations` traces, `closed` tells whether there are loops. Another numeric plan of the loops belongs to
-    another system: `system.with_loop_plan`.
+    give, `equations` traces, `closed` tells whether there are loops. `closures`, `elements` and `derivatives` are the
+    groups of calls, `build_options` what the system was built with. Another numeric plan of the loops belongs to
+    another system: `planned(plan)`.
 
     >>> s = pendulum()
     >>> s.kernels.of("forward_dynamics").input_names, s.kernels.closed
     (['q', 'v', 'tau'], False)
     """
 
-    def __init__(self, evaluate: Evaluator) -> None:
+    def __init__(
+        self,
+        evaluate: Evaluator,
+        closures: LoopCalls,
+        elements: ElementCalls,
+        derivatives: DerivativeCalls,
+        *,
+        build_options: BuildOptions,
+        planned: Callable[[LoopPlan], System],
+    ) -> None:
         self._engine = engine = evaluate.engine
+        self.closures, self.elements, self.derivatives = closures, elements, derivatives
+        self.build_options, self._planned = build_options, planned
         self.evaluate: Evaluator = evaluate
         self.states: StateSpace = engine.states
         self.inputs: InputReader = engine.inputs
@@ -54,6 +85,14 @@ class SystemKernels:
     def loop_plan(self) -> LoopPlan:
         """The numeric plan of the loops: rows that are kept, and which coordinates are independent."""
         return self.equations.loop_plan
+
+    def planned(self, plan: LoopPlan) -> System:
+        """Return the system with another numeric plan of the loops; what was traced and compiled is shared."""
+        return self._planned(plan)
+
+    def tune(self) -> FormulationChoice:
+        """Let `auto` mean the fastest formulation on this machine, and return what was found; see `LoopCalls.tune`."""
+        return self.closures.tune()
 
     def of(self, function: str, formulation: str = "auto", baumgarte: tuple[float, float] = (0.0, 0.0)) -> Kernel:
         """Return the kernel of a function without further inputs."""
@@ -127,7 +166,7 @@ class SystemKernels:
     ) -> OperationCount:
         """Return the scalar operations of one evaluation, after folding and merging, before fusing.
 
-        >>> pendulum().operations("forward_dynamics").trigonometric
+        >>> pendulum().kernels.operations("forward_dynamics").trigonometric
         1
         """
         with making():
@@ -150,7 +189,7 @@ class SystemKernels:
     ) -> Kernel:
         """Return any function of the system as a kernel that can be called by address.
 
-        >>> pendulum().kernel("forward_dynamics").input_names
+        >>> pendulum().kernels.kernel("forward_dynamics").input_names
         ['q', 'v', 'tau']
         """
         return self._engine.kernel(self._engine.request(name, formulation, frame, wrenches, **choice))

@@ -1,4 +1,4 @@
-"""Pictures of mechanisms: `mechanism.show()`, `system.show(q)`, `run.animate("x.html")`, and live, `system.view()`.
+"""Pictures of mechanisms: `mechanism.show()`, `system.show(q)`, `run.animate("x.html")`, and live, `view(system)`.
 
 A `Scene` says what is drawn and how it moves. From it come a page for browsers (`html_page`, with its script in
 `page/`), glTF files (`glb_file`), and PNG and GIF without a browser (`rasterizer`, `picture_files`).

@@ -62,7 +62,7 @@ def show(
     which the camera goes along; `parameters`, `title`; `opened=False`, to open no browser. See docs/how_to/viewer.md.
     """
     inputs = system.kernels.inputs
-    states = system.q0 if q is None else system.coordinates(q) if isinstance(q, Mapping) else inputs.configurations(q)
+    states = system.q0 if q is None else system.configuration(q) if isinstance(q, Mapping) else inputs.configurations(q)
     if states.ndim > 2 or len(np.atleast_2d(states)) == 0 or not np.isfinite(states).all():
         raise StateError("show() takes one configuration (nq) of finite numbers, or several (n, nq)")
     options: dict[str, Any] = {

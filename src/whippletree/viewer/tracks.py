@@ -12,6 +12,7 @@ from whippletree.elements.bodies import FlexibleBody
 from whippletree.errors import StateError
 from whippletree.foundation.arrays import Indices
 from whippletree.kernels.kernel import Array
+from whippletree.kinematics.batch_assembly import assemble_batch
 from whippletree.linear.modal_analysis import Mode
 from whippletree.results import Trajectory
 from whippletree.spatial.quaternion_arrays import quaternions_of
@@ -101,7 +102,7 @@ def mode_states(system: System, q: Array, mode: Mode, parameters: ParameterValue
     again: a mode is a straight line in coordinates, and leaves them open to second order.
     """
     poses = np.stack([*system.poses(q, parameters=parameters).values()])
-    reach = max(float(np.ptp(poses[:, :3, 3], axis=0).max()), system.characteristic_length, 1e-9)
+    reach = max(float(np.ptp(poses[:, :3, 3], axis=0).max()), system.kernels.closures.characteristic_length, 1e-9)
     motions = np.array([*mode.bodies.values()])
     largest = max(float(np.abs(motions[:, 3:]).max()), float(np.abs(motions[:, :3]).max()) * reach / 2, 1e-300)
     for name, kind in ((one.name, one.kind) for one in system.description.bodies if isinstance(one.kind, FlexibleBody)):
@@ -111,7 +112,7 @@ def mode_states(system: System, q: Array, mode: Mode, parameters: ParameterValue
     phases = np.exp(2j * np.pi * np.arange(_CYCLE + 1) / _CYCLE)
     states = system.integrate(np.tile(q, (_CYCLE + 1, 1)), scale * np.real(phases[:, None] * mode.shape))
     if system.plan.loops or system.description.closures:
-        closed = system.assemble_batch(states, parameters=parameters)
+        closed = assemble_batch(system, states, parameters=parameters)
         states = np.where(closed.closed[:, None], closed.q, states)
     return np.linspace(0.0, _SECONDS, _CYCLE + 1), states, scale
 

@@ -52,7 +52,7 @@ def test_n_four_bar(n: int) -> None:
     s = model.build()
     q, v = model.initial(s)
     assert (s.mobility.mobility, s.mobility.gruebler) == (1, 3 * (2 * n + 1) * 2 - 5 * (3 * n + 1))
-    np.testing.assert_allclose(q, s.coordinates(reference.four_bar_angles(n, math.pi / 2)), atol=1e-14)
+    np.testing.assert_allclose(q, s.configuration(reference.four_bar_angles(n, math.pi / 2)), atol=1e-14)
     np.testing.assert_allclose(v, s.velocities(reference.four_bar_angles(n, -1.0)), atol=1e-12)
     end = s.velocity(q, v, "coupler 0")[3:]  # of B0
     np.testing.assert_allclose(end, [1, 0, 0], atol=1e-12)

@@ -59,7 +59,7 @@ def two_arms() -> PaperModel:
     of them, 7 to 9 on the second arm.
 
     >>> s = two_arms().build()
-    >>> s.n_bodies, s.nv
+    >>> len(s.description.bodies), s.nv
     (7, 9)
     """
     m = Mechanism("two arms", gravity=(0, -9.81, 0))
@@ -123,7 +123,7 @@ def human_body() -> PaperModel:
 
     >>> from whippletree.analysis.models import body_joint_pairs
     >>> s = human_body().build()
-    >>> s.n_bodies, s.nv, body_joint_pairs(s)
+    >>> len(s.description.bodies), s.nv, body_joint_pairs(s)
     (40, 45, 175)
     """
     m = Mechanism("human body")

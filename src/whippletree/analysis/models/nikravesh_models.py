@@ -113,7 +113,7 @@ def closed_chain(n: int) -> PaperModel:
     m.frame("tip", on=f"link {n}", at=tip)
     bent = {f"joint {i + 1}": 0.3 * np.cos(2.4 * i) for i in range(n)}
     s = m.build()
-    m.revolute("closing", f"link {n}", m.ground, at=tip, pose_child=s.pose(s.coordinates(bent), "tip"))
+    m.revolute("closing", f"link {n}", m.ground, at=tip, pose_child=s.pose(s.configuration(bent), "tip"))
     return PaperModel(m, bent, ("closing",))
 
 

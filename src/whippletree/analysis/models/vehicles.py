@@ -29,7 +29,7 @@ def heavy_truck() -> PaperModel:
 
     >>> from whippletree.analysis.models import body_joint_pairs
     >>> s = heavy_truck().build()
-    >>> s.n_bodies, s.mobility.mobility, body_joint_pairs(s)
+    >>> len(s.description.bodies), s.mobility.mobility, body_joint_pairs(s)
     (31, 18, 51)
     """
     m = Mechanism("heavy truck")
@@ -184,7 +184,7 @@ def car() -> PaperModel:
     geared together. Wheelbase 2.6 m, track 1.5 m, 1.3 t.
 
     >>> s = car().build()
-    >>> s.n_bodies, s.mobility.mobility
+    >>> len(s.description.bodies), s.mobility.mobility
     (25, 15)
     """
     m = Mechanism("car")

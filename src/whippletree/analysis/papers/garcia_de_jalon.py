@@ -279,7 +279,7 @@ def _contestants(system: System, q: ArrayLike, v: ArrayLike) -> dict[str, Evalua
 
 def _operations_over_b(system: System) -> list[str]:
     """Return how many operations the book's two comparators take, over those of B."""
-    own = system.operations("forward_dynamics", formulation=f"{B}/reference_point/independent").total
+    own = system.kernels.operations("forward_dynamics", formulation=f"{B}/reference_point/independent").total
     counts = [read_tape(dependent_function(system, how)).count().total for how in COMPARATORS]
     return [f"{count / own:.1f}" for count in counts]
 

@@ -55,7 +55,7 @@ def jain_reactions(times: bool = True) -> Iterator[PaperTable]:
             counts = reaction_counts(system, formulation)
             base, sweep, shorter = counts["accelerations"], counts["sweep"], counts.get("by-products")
             first = system.joint_names[0]
-            alone = system.operations("reactions", formulation=formulation, joints=[first]).total
+            alone = system.kernels.operations("reactions", formulation=formulation, joints=[first]).total
             rows.append(
                 (
                     name,
@@ -95,9 +95,9 @@ def jain_tree_forces(times: bool = True) -> Iterator[PaperTable]:
     rows = []
     for name, model in cases:
         system = model.build()
-        base = system.operations("forward_dynamics", formulation="articulated").total
+        base = system.kernels.operations("forward_dynamics", formulation="articulated").total
         beyond = [
-            system.operations("reactions", formulation="articulated", joints=joints).total - base
+            system.kernels.operations("reactions", formulation="articulated", joints=joints).total - base
             for joints in (system.joint_names, system.joint_names[:1], system.joint_names[-1:])
         ]
         rows.append(

@@ -206,7 +206,7 @@ def jalon_realtime(times: bool = True) -> Iterator[PaperTable]:
 
 def _share(system: System, method: str, times: bool) -> tuple[str, str, str]:
     """Return operations, the median time and its share of the step."""
-    if not times and method == "natural" and system.n_bodies > _LARGE:
+    if not times and method == "natural" and len(system.description.bodies) > _LARGE:
         return NOT_MEASURED, NOT_MEASURED, NOT_MEASURED
     try:
         stepper = system.realtime(step=1e-3, method=method, iterations=2)

@@ -305,7 +305,7 @@ def nikravesh_absolute(times: bool = True) -> Iterator[PaperTable]:
         rows,
     )
     rows_ab = system.closure_jacobian(system.q0)
-    E = system.motion_basis(system.q0)
+    E = system.kernels.closures.motion_basis(system.q0)
     columns = [system.v_slice(name).start for name in ("T1", "R2", "R3", "R4")]
     own = np.abs(rows_ab[:, system.v_slice("R5")]).max(axis=1) > 1e-9  # the row that gives the cut hinge its angle
     held = rows_ab[~own][:, columns]
