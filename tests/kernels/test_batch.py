@@ -221,7 +221,7 @@ def test_a_quaternion_off_the_sphere_is_found(count, threads):
             message = str(caught.value)
             assert f"q[{start}:{start + 4}] in state {position} is not a unit quaternion" in message
             assert f'joint "{joint}"' in message
-            assert "normalize" in message
+            assert "configuration(q)" in message
             with pytest.raises(NotFiniteError) as native:  # the machine code has noticed it, not only Python
                 kernel.many([bad, v, tau], [np.empty((count, system.nv))], count, threads)
             assert native.value.where == "input"

@@ -451,9 +451,8 @@ OPTIONS = {
     "integrate": ("out",),
     "difference": ("out",),
     "coordinate_rates": ("out",),
-    "normalize": (),
+    "configuration": (),
     "random": (),
-    "coordinates": (),
     "velocities": (),
     "q_slice": (),
     "v_slice": (),
@@ -465,17 +464,15 @@ POSITIONAL = {
     "velocity": 3,
     "acceleration": 4,
     "center_of_mass": 1,
-    "normalize": 1,
+    "configuration": 1,
     "random": 1,
-    "coordinates": 1,
     "velocities": 1,
     "q_slice": 1,
     "v_slice": 1,
 }
 MAY_HOLD_WHAT_WAS_GIVEN = {
-    "coordinates",
     "velocities",
-    "normalize",
+    "configuration",
 }  # they pass numbers on, to be checked in use
 
 

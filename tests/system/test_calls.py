@@ -68,7 +68,7 @@ CALLS = {
     "integrate": (lambda s, q, v, x: s.integrate(q, v), lambda s: (s.nq,)),
     "difference": (lambda s, q, v, x: s.difference(q, s.configuration()), lambda s: (s.nv,)),
     "coordinate_rates": (lambda s, q, v, x: s.coordinate_rates(q, v), lambda s: (s.nq,)),
-    "normalize": (lambda s, q, v, x: s.configuration(q), lambda s: (s.nq,)),
+    "configuration": (lambda s, q, v, x: s.configuration(q), lambda s: (s.nq,)),
 }
 
 
@@ -210,13 +210,13 @@ def test_quaternions_off_the_sphere(scale):
     q, v, _ = state(s, 5)
     q[7:11] *= scale
     for given, place in ((q, ""), (list(q), ""), (np.stack([s.configuration(), q]), " in state 1")):
-        with pytest.raises(wt.StateError, match=rf'q\[7:11\]{place} is not a unit quaternion.*"socket".*normalize'):
+        with pytest.raises(wt.StateError, match=rf'q\[7:11\]{place} is not a unit quaternion.*"socket".*configuration'):
             s.forward_dynamics(given, v)
         with pytest.raises(wt.StateError, match="unit quaternion"):
             s.coordinate_rates(given, np.zeros(s.nv))
         with pytest.raises(wt.StateError, match="unit quaternion"):
             s.difference(s.configuration(), given)
-    where = r'q\[7:11\] in state {} is not a unit quaternion.*"socket".*normalize'
+    where = r'q\[7:11\] in state {} is not a unit quaternion.*"socket".*configuration'
     with pytest.raises(wt.StateError, match=where.format(1)):
         s.forward_dynamics(np.stack([s.configuration(), q, s.configuration()]), v)
     nested = np.tile(s.configuration(), (2, 3, 1))

@@ -186,6 +186,7 @@ def test_a_program_that_does_not_close_it_ends(ending: str) -> None:
     program = (
         "import http.client, urllib.parse\n"
         "from whippletree.system.example_systems import four_bar\n"
+        "from whippletree.viewer import view\n"
         "live = view(four_bar(), opened=False)\n"
         "address = urllib.parse.urlsplit(live.url)\n"
         "page = http.client.HTTPConnection('127.0.0.1', address.port, timeout=30)\n"

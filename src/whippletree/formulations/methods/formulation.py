@@ -139,7 +139,7 @@ class Formulation:
     `tree` solves trees and `solve` mechanisms with loops, if it can. `needs` names what numbers must decide for it
     (among `DECISIONS`). Of a formulation it is said that
 
-    - it is not `exact`: its solution has an estimated error, and `system.kernels.closures.penalty_error` says what to expect
+    - it is not `exact`: its solution has an estimated error, and `kernels.closures.penalty_error` says what to expect
     - it `keeps_all_rows` of the closures, dependent ones too
     - it `takes_baumgarte`, that is, the terms 2 alpha phi' + beta^2 phi can be added to gamma
     - `own_baumgarte`, alpha and beta of such terms that its own options ask for
