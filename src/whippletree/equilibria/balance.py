@@ -171,7 +171,7 @@ class Balance:
 
     @made_once
     def _sizes(self) -> Array:
-        long = self.system.kernels.closures.kernels.closures.characteristic_length
+        long = self.system.kernels.closures.characteristic_length
         return np.array([1.0 if "quaternion" in x or "angle" in x else long for x in self._coordinate_labels])
 
     @made_once
