@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from whippletree.errors import ModelError, StateError
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
-from whippletree.model.argument_types import ByJoint, JointLike
+from whippletree.model.argument_types import ByJoint, JointLike, JointValues
 from whippletree.model.description import Description, JointUse
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import masked
