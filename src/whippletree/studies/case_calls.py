@@ -217,7 +217,11 @@ def _of_equilibrium(found: Equilibrium) -> Found:
     for use in system.description.coordinate_owners:
         for what, value in zip(use.joint.position_labels, found.q[system.q_slice(use.name)], strict=True):
             numbers[f"{use.name}.{what}"] = CaseNumbers((), np.array(value))
-    named = (*zip(system.element_states, found.z, strict=True), *found.unknowns.items(), *found.hold_efforts.items())
+    named = (
+        *zip(system.kernels.elements.names, found.z, strict=True),
+        *found.unknowns.items(),
+        *found.hold_efforts.items(),
+    )
     return numbers | {name: CaseNumbers((), np.array(value)) for name, value in named}
 
 
