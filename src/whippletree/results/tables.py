@@ -78,12 +78,12 @@ def save(run: Trajectory, path: FilePath) -> None:
     _write_netcdf(path, lambda: complete(run), "a run is saved as NetCDF", "; to_csv() and to_parquet() write tables")
 
 
-def save_dataset(data: xr.Dataset, path: object) -> None:
+def save_dataset(data: xr.Dataset, path: FilePath) -> None:
     """Write labelled arrays of numbers and text as NetCDF; refuse names that say that they are something else."""
     _write_netcdf(path, lambda: data, "labelled arrays are saved as NetCDF")
 
 
-def _write_netcdf(path: object, make: Callable[[], xr.Dataset], what: str, otherwise: str = "") -> None:
+def _write_netcdf(path: FilePath, make: Callable[[], xr.Dataset], what: str, otherwise: str = "") -> None:
     place = new_file(path)
     if place.suffix.lower() not in _NETCDF:
         better = place.with_suffix(".nc").name
