@@ -9,7 +9,7 @@ import numpy as np
 
 from whippletree._version import __version__
 from whippletree.errors import StateError, WhippletreeError
-from whippletree.foundation.arrays import Array
+from whippletree.foundation.arrays import Array, FilePath
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.results.tables import save_dataset
@@ -207,7 +207,7 @@ class Runs:
         about = {"title": f"runs of {named.name}", "mechanism": named.name, "fingerprint": named.fingerprint()}
         return xr.Dataset(variables, coords, {**about, "whippletree": __version__})
 
-    def save(self, path: object) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the dataset as NetCDF ("runs.nc"), whole or not at all; `xarray.open_dataset` reads it."""
         save_dataset(self.dataset, path)
 
