@@ -140,7 +140,7 @@ def test_gains_of_the_recursion() -> None:
         before = f"{k}"
     s = m.build()
     q = s.random(5)
-    G = s.matrices(q)["G"].values
+    G = s.matrices(q)["gain"].values
     P = np.zeros((6, 6))
     for k in reversed(range(4)):
         own, T = s.description.body(f"{k}").properties, s.pose(q, f"{k}")

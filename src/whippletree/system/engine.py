@@ -16,6 +16,7 @@ import numpy as np
 from whippletree.errors import DynamicsError, StateError
 from whippletree.formulations.methods.articulated import ARTICULATED
 from whippletree.formulations.methods.registry import formulation_name, weighed_on_trees
+from whippletree.foundation.old_names import warn_of_old
 from whippletree.foundation.once import made_once, making
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.compile_notice import tracing_seconds
@@ -101,6 +102,9 @@ class Engine:
         **choice: object,
     ) -> Request:
         """Return what is asked for, every name in it checked."""
+        if name == "G":
+            warn_of_old('function "G"', '"gain"')
+            name = "gain"
         if not isinstance(name, str) or name not in FUNCTIONS:
             raise StateError(f"there is no function {suggestion(name, FUNCTIONS)}")
         framed = FUNCTIONS[name].framed

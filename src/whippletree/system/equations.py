@@ -52,7 +52,16 @@ if TYPE_CHECKING:
     from whippletree.programs.loop_program import LoopProgram
     from whippletree.system.part_program import PartFamily, PivotSizes
 
-__all__ = ["FUNCTIONS", "Equations", "MechanismNodes", "Request", "Symbols", "code_names", "formulation_name"]
+__all__ = [
+    "FUNCTIONS",
+    "Equations",
+    "MechanismNodes",
+    "Request",
+    "Symbols",
+    "code_names",
+    "formulation_name",
+    "text_matrices",
+]
 
 Made = TypeVar("Made")
 
@@ -245,6 +254,11 @@ class Equations:
             "n_redundant": lambda: self.attachments().n_rows - n_rows,
             "n_absolute": lambda: 6 * len(self.node_tree().node_constants) + self._n_own,
             "n_node_rows": lambda: 6 * len(self.node_tree().node_constants),
+            "n_parent_rows": lambda: 6,
+            "n_one": lambda: 1,
+            "n_joint_rows": lambda: len(text_matrices().tree_row_labels(self)),
+            "n_element_rows": lambda: len(text_matrices().natural_labels(self)[0]),
+            "n_condition_rows": lambda: len(text_matrices().natural_labels(self)[1]),
             "n_all_rows": lambda: self.attachments().n_rows if self.closed else 0,
             "n_kept_rows": lambda: self.loop_plan.n_rows if self.closed else 0,
             "n_minimal_velocities": lambda: len(self.loop_plan.choice.independent) if self.closed else plan.nv,
@@ -431,6 +445,11 @@ class Equations:
         """Return the efforts given, and at prescribed hinges those needed, less what the elements do there."""
         needed = here.less_efforts(needed)
         return ca.SX(ca.vertcat(*(needed[i] if given else tau[i] for i, given in enumerate(self.prescribed_mask))))
+
+
+def text_matrices() -> Any:
+    """Return the traces of the texts' letters, which only those who ask for these need."""
+    return importlib.import_module("whippletree.system.text_matrices")
 
 
 def _reaction_laws() -> Any:

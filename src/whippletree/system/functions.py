@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whippletree.foundation.late_imports import imported
 from whippletree.system import loop_equations, tree_equations
+from whippletree.system.text_letters import MATRICES, ROWS, TEXTS, Letter, function_name
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Request, Symbols
@@ -104,11 +105,6 @@ _Newton = partial(_Loaded, newton=True, rolled=False)
 _OfElements = partial(_Loaded, of_elements=True)
 _OfEvents = partial(SystemFunction, of_events=True, stated=True, rolled=False, planned=False)
 _JointWise = partial(SystemFunction, rolled=False, planned=False)
-
-
-def _matrix(trace: str, shape: tuple[str | int, ...]) -> SystemFunction:
-    """Return a matrix of the papers, of the coordinates alone."""
-    return SystemFunction(("q",), "matrix", shape, _on_demand("matrix_equations", trace), of_loops=True, rolled=False)
 
 
 FUNCTIONS: dict[str, SystemFunction] = {
@@ -235,12 +231,6 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "acceleration": SystemFunction(("q", "v", "a"), "acceleration", (6,), tree_equations.acceleration, framed=True),
     "jacobian": SystemFunction(("q",), "jacobian", (6, "nv"), tree_equations.jacobian, framed=True, rolled=False),
     "wrench_efforts": SystemFunction(("q",), "effort", ("nv",), tree_equations.wrench_efforts),
-    "B": _matrix("velocity_matrix", ("n_absolute", "nv")),
-    "R": _matrix("reference_point_matrix", ("n_absolute", "nv")),
-    "D*": _matrix("row_matrix", ("n_all_rows", "n_absolute")),
-    "C": _matrix("closure_matrix", ("n_kept_rows", "nv")),
-    "E": _matrix("minimal_matrix", ("nv", "n_minimal_velocities")),
-    "G": _matrix("gain_matrix", ("n_node_rows", "nv")),
     "hinge_inertias": SystemFunction(("q",), "pivots", ("n_nodes",), tree_equations.hinge_inertias),
     "energy": SystemFunction(("q", "v"), "energy", (2,), tree_equations.energy, loaded=True, without_freedoms=True),
     "momentum": SystemFunction(("q", "v"), "momentum", (6,), tree_equations.momentum),
@@ -299,3 +289,37 @@ FUNCTIONS |= {
     )
     for name in DIFFERENTIATED
 }
+
+_TRACES = {
+    "B": "velocity_matrix",
+    "R": "reference_point_matrix",
+    "D*": "row_matrix",
+    "C": "closure_matrix",
+    "E": "minimal_matrix",
+    "gain": "gain_matrix",
+}
+
+
+def _matrix_trace(name: str, one: Letter) -> Trace:
+    """Return how a matrix is traced: those that texts share in one way, a text's own letters in the other."""
+    if one is MATRICES.get(name):
+        return _on_demand("matrix_equations", _TRACES[name])
+    return _on_demand("text_matrices", "letter")
+
+
+FUNCTIONS |= {
+    function_name(text, name): SystemFunction(
+        one.inputs,
+        "matrix",
+        (ROWS[one.rows], ROWS[one.columns]),
+        _on_demand("matrix_equations", _TRACES[name])
+        if one is MATRICES.get(name)
+        else _on_demand("text_matrices", "letter"),
+        of_loops=True,
+        loaded="tau" in one.inputs,
+        rolled=False,
+    )
+    for text, letters in TEXTS.items()
+    for name, one in letters.items()
+}
+"""The papers' matrices, and what each text calls its own."""

@@ -43,7 +43,18 @@ from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import Rotation, Translation, cross, stack
 from whippletree.symbolic.sparse_factors import Column, factor_lu
 
-__all__ = ["ABSOLUTE", "UNKNOWN_OF", "Bodies", "bodies", "cut_rows", "forward_dynamics", "held_axes", "solve"]
+__all__ = [
+    "ABSOLUTE",
+    "UNKNOWN_OF",
+    "Bodies",
+    "bodies",
+    "cut_rows",
+    "forward_dynamics",
+    "held_axes",
+    "held_joints",
+    "solve",
+    "tree_rows",
+]
 
 Key = tuple[str, int, int]
 
@@ -119,9 +130,8 @@ def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
         if node.shared:
             constraints.append(_led(walk, motions, k))
             continue
-        anchors, joint = _tree_anchors(walk, moving, k), _described(node)
-        constraints.append(_rows(JointClosure(joint).rows(_sides(anchors), node.q, node.v, closure_set.t), anchors))
-        if joint.nv:
+        constraints.append(_tree_row(walk, moving, k, closure_set.t))
+        if node.joint.nv:
             rate = rates[f"node {k}"]
             joints.append((where, rate))
             if node.prescribed:
@@ -149,6 +159,23 @@ def _with_rates(constraints: list[BodyRows], rate: BodyRows, where: slice, armat
     units = {i: -ca.SX([float(i == j) for j in _places(where)]) for i in _places(where)}
     constraints.append(BodyRows(rate.node_forces, rate.bias, units))
     return dict(zip(_places(where), ca.vertsplit(armature), strict=True))
+
+
+def held_joints(walk: Unrolled) -> list[tuple[int, Joint]]:
+    """Return the joints of the tree as they were described, each with its node."""
+    return [(k, _described(node)) for k, node in enumerate(walk.nodes) if not node.shared]
+
+
+def tree_rows(walk: Unrolled) -> list[tuple[int, BodyRows]]:
+    """Return what the joints of the tree hold as rows on the bodies: D of Nikravesh (2), in node axes, by node."""
+    moving = kinematics.twists(walk)
+    return [(k, _tree_row(walk, moving, k, ca.SX(0))) for k, _ in held_joints(walk)]
+
+
+def _tree_row(walk: Unrolled, moving: object, k: int, t: ca.SX) -> BodyRows:
+    """Return what a node's joint holds as rows on the bodies."""
+    node, anchors = walk.nodes[k], _tree_anchors(walk, moving, k)
+    return _rows(JointClosure(_described(node)).rows(_sides(anchors), node.q, node.v, t), anchors)
 
 
 def cut_rows(walk: Unrolled, closure_set: ClosureSet) -> list[BodyRows]:

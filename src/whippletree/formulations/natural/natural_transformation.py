@@ -26,7 +26,14 @@ from whippletree.formulations.recursions.ground_axes import is_level, level_map
 from whippletree.spatial import Translation, mirror, skew
 from whippletree.symbolic.sparse_factors import add_to
 
-__all__ = ["ElementBlocks", "pair_products", "transformed", "weighed_rows"]
+__all__ = [
+    "ElementBlocks",
+    "element_columns",
+    "element_motions",
+    "pair_products",
+    "transformed",
+    "weighed_rows",
+]
 
 ElementBlocks = dict[Any, ca.SX]
 """Columns (3, n) of an element by joint, or by any other group of velocities."""
@@ -38,9 +45,9 @@ def transformed(walk: Unrolled, seen: object, S: object) -> tuple[ca.SX, ca.SX]:
     `seen` are its bodies in ground axes with the joint points as references, `S` their accelerations.
     """
     model = walk_model(walk)
-    places, second = _motion(model, seen, S)
+    places, second = element_motions(model, seen, S)
     record_stage("S", second)
-    R = [_columns(walk, seen, model, one.index, places) for one in model.elements]
+    R = [element_columns(walk, seen, model, one.index, places) for one in model.elements]
     record_stage("R", R)
     mass, force = ca.densify(ca.SX(walk.nv, walk.nv)), ca.densify(ca.SX(walk.nv, 1))
     for k, body in enumerate(model.bodies):
@@ -62,7 +69,7 @@ def _motion_of(seen: Any, k: int) -> AngularState:
     return AngularState(A.T @ seen.at(k).w, A)
 
 
-def _motion(model: NaturalModel, seen: Any, S: Any) -> tuple[list[ca.SX], list[ca.SX]]:
+def element_motions(model: NaturalModel, seen: Any, S: Any) -> tuple[list[ca.SX], list[ca.SX]]:
     """Return where the elements are, and their accelerations S."""
     places, second = [], []
     for one in model.elements:
@@ -79,7 +86,9 @@ def _motion(model: NaturalModel, seen: Any, S: Any) -> tuple[list[ca.SX], list[c
     return places, second
 
 
-def _columns(walk: Unrolled, seen: Any, model: NaturalModel, index: int, places: Sequence[ca.SX]) -> ElementBlocks:
+def element_columns(
+    walk: Unrolled, seen: Any, model: NaturalModel, index: int, places: Sequence[ca.SX]
+) -> ElementBlocks:
     """Return the rows of R of an element (8.60-8.64): one block for every joint on its way."""
     one, found = model.elements[index], ElementBlocks()
     if one.fixed:
