@@ -70,7 +70,7 @@ def difference(stored: Mapping[str, Any], own: Mapping[str, Any]) -> str:
 def _of_model(model: Any) -> str:
     """Return a digest of a model: its description with the values of its parameters, and how it is built."""
     if isinstance(model, System):
-        described, more = model.description, _text({**model.build_options, "guess": model.q0, "hold": None})
+        described, more = model.description, _text({**model.kernels.build_options, "guess": model.q0, "hold": None})
     elif isinstance(model, Model):
         described, more = model.mechanism.describe(), _text(dict(model.start))
     elif isinstance(model, Mechanism):
