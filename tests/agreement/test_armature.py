@@ -100,6 +100,7 @@ def may_miss(name: str) -> float:
     return 1e-6 if {"penalty", "augmented"} & set(name.split("/")) else TOLERANCE
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("seed", "bodies"), sampled(TREES, lambda key: key in ((1, 3), (2, 3))))
 def test_random_trees_in_natural_coordinates(seed: int, bodies: int) -> None:
     plain = random_mechanism(seed, bodies, prescribed=0.2).build()
@@ -121,6 +122,7 @@ def test_random_trees_in_natural_coordinates(seed: int, bodies: int) -> None:
 ALWAYS = (("one loop", 2), ("overconstrained", 0), ("coupled", 1))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), sampled([key for key in MEMBERS if key[1] < 8], lambda key: key in ALWAYS))
 def test_random_loops(family: str, i: int) -> None:
     """Accelerations by every formulation satisfy the equations of the plain mechanism under the efforts -a q''."""
@@ -133,6 +135,7 @@ def test_random_loops(family: str, i: int) -> None:
         assert relative(found, expected) < TOLERANCE, name
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), sampled([key for key in MEMBERS if key[1] < 8], lambda key: key in ALWAYS))
 def test_random_loops_in_natural_coordinates(family: str, i: int) -> None:
     c = case(family, i)
@@ -160,6 +163,7 @@ def chain(n: int, armature: bool, x: object = 0.3) -> wt.Mechanism:
     return m
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("x", [0.3, "parameter"])
 def test_a_long_chain_in_loops_over_its_nodes(x: object) -> None:
     """Sixty bodies: rolled programs of the recursions, of the mass matrix and of pairs of freedoms."""
@@ -201,6 +205,7 @@ def loops_of(count: int, armature: float) -> wt.System:
     return m.build(guess=guess)
 
 
+@pytest.mark.rest
 def test_many_loops_item_by_item() -> None:
     plain, s = loops_of(17, 0.0), loops_of(17, 0.6)
     numbers = np.zeros(s.nv)
@@ -353,6 +358,7 @@ def limb(n: int, armature: object) -> wt.Mechanism:
     return m
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("bodies", "own"), [(2, "parameter"), *deep([(4, 0.3), (9, 0.3), (9, "parameter")])])
 def test_runs_in_natural_coordinates(bodies: int, own: object) -> None:
     """Of the second order beside an integration in joint coordinates; nine bodies are loops over blocks of three."""
@@ -387,6 +393,7 @@ def test_armature_in_natural_coordinates() -> None:
         chain(4, armature=True).build().simulate(0.1, formulation="natural", step=1e-3)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("loop", [False, True])
 def test_runs_in_absolute_coordinates(loop: bool) -> None:
     """The twin, in which all joints are cut, keeps the rates of those with armature."""
@@ -419,6 +426,7 @@ def test_a_loop_is_cut_where_no_armature_is() -> None:
         assert [s.plan.joint_names[cut.joint] for cut in s.plan.cuts] == [free]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("cut", [None, ["A"], ["C"]])
 def test_a_joint_with_armature_that_is_cut_gets_a_weld(cut: list[str] | None) -> None:
     """The four-bar's crank by Lagrange: all angles and their armature follow from the crank's, by differences."""
@@ -476,6 +484,7 @@ def test_energy_and_derivatives_where_all_joints_of_a_loop_have_armature() -> No
 LOOPS = MEMBERS[::9]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), sampled(LOOPS, lambda key: key in (LOOPS[1], LOOPS[4])))
 def test_random_loops_all_of_whose_joints_have_armature(family: str, i: int) -> None:
     """As above, with welds where they are cut; the penalty method is near."""

@@ -22,6 +22,8 @@ from support.sampling import deep, sampled
 from whippletree.formulations.methods import find
 from whippletree.system.tolerances import PENALTY_PROMISE
 
+pytestmark = pytest.mark.rest
+
 Array = np.ndarray
 
 AWAY = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)

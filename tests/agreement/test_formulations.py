@@ -54,6 +54,7 @@ def assert_close(found: dict[str, float]) -> None:
     assert not far, far
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("seed", trees())
 def test_random_trees(seed: int) -> None:
     n_bodies = 1 + (11 * seed) % (13 if seed < 16 else 40)

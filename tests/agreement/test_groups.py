@@ -72,6 +72,7 @@ def agreement(s: wt.System, formulation: str, other: str, functions: tuple[str, 
     return found
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("turned", [False, True])
 def test_chain_of_cells(turned: bool) -> None:
     s = cells(3, turned=turned)

@@ -153,6 +153,7 @@ def one_freedom(angle: float, speed: float) -> tuple[Array, Array, float]:
     return q, v, float(-(dv + dm * speed**2 / 2) / around[3, 0])
 
 
+@pytest.mark.rest
 def test_bricard() -> None:
     """Gruebler's count is 0, the mobility 1, and it simply works."""
     s = bricard().build()

@@ -13,7 +13,7 @@ import pytest
 from support.absolute_balance import Equations, Stand, closed, energy, power, shifted
 from support.loop_pinocchio import anchored, arms_that_meet, unloaded
 from support.random_loops import CONDITION, FAMILIES, KINDS, MEMBERS, QUICK, Case, case, first_accepted
-from support.sampling import sampled
+from support.sampling import rest, sampled
 
 Array = np.ndarray
 
@@ -85,6 +85,7 @@ def second_order(e: Equations, a: Array) -> Array:
     return x
 
 
+@pytest.mark.rest
 @everywhere
 def test_mobility_is_finite(family: str, i: int) -> None:
     """A good way along a motion, all loops closed again, there are as many freedoms as before."""
@@ -122,6 +123,7 @@ def test_balance(family: str, i: int) -> None:
         assert np.abs(own - others[name])[unique[name]].max(initial=0.0) < 1e-9 * scale
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), sampled(QUICK, lambda key: key in QUICK[::3]))
 def test_energy_along_a_motion(family: str, i: int) -> None:
     """Along Runge and Kutta's steps the energy grows by what efforts and wrenches give, and loops stay closed."""
@@ -180,7 +182,7 @@ def chart_rate(e: Equations, d: Array, v: Array) -> Array:
     return rate
 
 
-@pytest.mark.parametrize("i", range(ANCHORED))
+@pytest.mark.parametrize("i", [*range(4), *rest(range(4, ANCHORED))])
 def test_pinocchio(i: int) -> None:
     c = unloaded(first_accepted(arms_that_meet, i, "arms", 77))
     theirs = anchored(c.looped).solve(c.q, c.v, c.tau)

@@ -139,6 +139,7 @@ def test_native_code_of_each_formulation(family: str, i: int, formulation: str) 
     assert_close(least(built(c.looped), c, formulation))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("family", "i"), [("one loop", 4), ("overconstrained", 9), *deep([("planar", 1), ("couplings", 1)])]
 )
@@ -159,6 +160,7 @@ def test_no_choice_of_cuts_changes_anything(family: str, i: int) -> None:
     assert_close(found)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("family", "i"),
     [("couplings", 4), ("couplings", 6), ("expressions", 6), ("coupled, other bases", 1), ("floating", 0), ("rods", 1)],
@@ -173,6 +175,7 @@ def test_dependent_speeds_leave_with_their_rows(family: str, i: int) -> None:
     assert_close({**accelerations(s, c, only), **reactions(s, c, only)})
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in QUICK[::6]))
 def test_reactions_from_by_products_are_those_of_one_more_sweep(family: str, i: int) -> None:
     """Whichever way takes fewer operations becomes the kernel: both must be right (Jain 42-46 and 69, corrected)."""

@@ -57,6 +57,7 @@ def test_random_loops(family: str, i: int) -> None:
         assert error > true / 10, name
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("seed", sampled(range(60), lambda seed: seed in (4, 55)))
 def test_random_trees(seed: int) -> None:
     n_bodies = 1 + (11 * seed) % (13 if seed < 16 else 40)
@@ -98,6 +99,7 @@ def test_a_hanging_four_bar_hangs(name: str, weight: float) -> None:
     assert np.abs(s.forward_dynamics(s.q0, s.v0, formulation=name)).max() <= 1e-9 * weight
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), sampled(MEMBERS[::4], lambda key: key in (("one loop", 0), ("planar", 0))))
 def test_random_loops_in_balance(family: str, i: int) -> None:
     """At rest, under efforts that hold the weights, nothing moves, and no penalty is refused; nor without weights."""

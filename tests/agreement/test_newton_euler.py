@@ -82,6 +82,7 @@ def test_each_joint_alone(kind: str, formulation: str, backward: float) -> None:
         assert_close(check(mechanism, seed, formulation, wrenches=True))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("seed", trees())
 def test_random_trees(seed: int, formulation: str) -> None:

@@ -27,12 +27,14 @@ def check(s: wt.System, c: Case) -> None:
         assert s.kernels.closures.penalty_error > true / 10 or error > PENALTY_PROMISE, name
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in (*QUICK[::2], *HIDDEN)))
 def test_the_estimate_is_not_below_a_tenth_of_the_error(family: str, i: int) -> None:
     c = case(family, i)
     check(built(c.looped), c)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), sampled(FOLDED, lambda key: key[1] == 1))
 def test_the_estimate_holds_where_the_tree_has_no_inertia(family: str, i: int) -> None:
     c = folded(family, i)

@@ -264,6 +264,7 @@ def test_robots_in_native_code(name: str) -> None:
     assert_close(by_native_code(robot(name)))
 
 
+@pytest.mark.rest
 def test_a_humanoid_in_native_code() -> None:
     case = robot("talos")
     s, q, v, expected = case.system, case.q, case.v, case.expected

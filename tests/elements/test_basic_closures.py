@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import rest
 from whippletree.errors import ModelError
 from whippletree.model.io.reader import from_text
 from whippletree.model.io.writer import to_text
@@ -49,7 +50,7 @@ def swinging(joint: str, *, closures: bool) -> wt.Mechanism:
     return m
 
 
-@pytest.mark.parametrize("joint", HELD)
+@pytest.mark.parametrize("joint", [*list(HELD)[:2], *rest(list(HELD)[2:])])
 def test_a_joint_and_the_closures_of_its_rows_move_alike(joint):
     natural, held = (swinging(joint, closures=closures).build() for closures in (False, True))
     rng = np.random.default_rng(3)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import rest
 from whippletree.equilibria import eigenvalues_over
 
 G = 9.81
@@ -45,6 +46,7 @@ def sleeping_top() -> wt.System:
     return m.build()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("damping", [0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 10.0])
 def test_a_rod_on_end_falls_below_the_known_stiffness(damping: float) -> None:
     s, right = rod_on_end(damping), G / 2
@@ -56,7 +58,7 @@ def test_a_rod_on_end_falls_below_the_known_stiffness(damping: float) -> None:
     assert eigenvalues_over(s, "k", [right, 10.0]).changes == ()
 
 
-@pytest.mark.parametrize("damping", [0.0, 1e-9, 1e-3, 1.0])
+@pytest.mark.parametrize("damping", [0.0, 1e-3, *rest([1e-9, 1.0])])
 @pytest.mark.parametrize("other", [1.0, 1.2])
 def test_a_column_buckles_at_the_known_load_in_one_plane_or_two(damping: float, other: float) -> None:
     s = column(damping, other)

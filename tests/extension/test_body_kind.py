@@ -264,6 +264,7 @@ def looped(request: pytest.FixtureRequest) -> LoopPair:
     return LoopPair(*request.param)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("formulation", sampled(["auto", *LOOP_FORMULATIONS], lambda name: name in IN_MACHINE_CODE))
 def test_forward_dynamics_of_loops(looped: LoopPair, formulation: str) -> None:
     q, v, tau = looped.state(1)
@@ -524,6 +525,7 @@ def test_rolled_functions_of_a_long_chain() -> None:
         close(here["others"][name], other, 1e-9)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("cut", ["A", *deep(["B", "C"])])
 def test_loops_over_items_give_what_the_straight_line_gives(cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrench, found = {"two.mass": np.arange(1.0, 7.0)}, []

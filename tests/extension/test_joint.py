@@ -168,6 +168,7 @@ def test_a_reversed_joint_is_the_same_joint():
     close(rate, v[0] * 0.3, 1e-6)
 
 
+@pytest.mark.rest
 def test_rolled_form_carries_every_constant():
     s = chain(LARGE, as_one).build()
     rng = np.random.default_rng(2)
@@ -205,6 +206,7 @@ def test_a_constant_that_will_not_do_is_refused():
 # ------------------------------------------------------------------ loops
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("cut", "redundant"), [("cam", False), ("cam", True), ("bearing", True), *deep([("bearing", False)])]
 )
@@ -228,6 +230,7 @@ def test_all_formulations_agree_wherever_the_loop_is_cut(cut, redundant):
     assert len(one.mobility.redundant) == (4 if redundant else 0)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("cut", ["cam", *deep(["slide"])])
 def test_many_loops_in_rolled_form(cut):
     m = wt.Mechanism("many nuts")

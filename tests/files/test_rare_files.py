@@ -277,6 +277,7 @@ def hand_of_four_bars(digits: int) -> str:
     return "\n".join(parts) + "</robot>"
 
 
+@pytest.mark.rest
 def test_a_hand_of_six_four_bars_whose_numbers_are_rounded_moves_as_the_exact_one() -> None:
     with pytest.warns(wt.AssemblyWarning, match="taken as rounded"):
         s = wt.read(hand_of_four_bars(6)).build()

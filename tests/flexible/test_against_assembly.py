@@ -52,6 +52,7 @@ def test_trees(seed: int) -> None:
     compare(made, s, s.random(seed), rng.normal(size=s.nv), TREE if seed else ["auto", *TREE])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("seed", [0, *deep(range(1, 50))])
 def test_loops(seed: int) -> None:
     made, s, q = random_loop(

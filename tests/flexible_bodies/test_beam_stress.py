@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import rest
 
 FLAT, ROUND, PIPE = wt.rectangle(width=0.02, height=0.04), wt.circle(radius=0.01), wt.tube(radius=0.01, wall=0.002)
 STATIC = {"length": 1.0, "material": wt.steel, "modes": 0, "attachment": True, "stress": True}
@@ -31,7 +32,7 @@ def along(found, axes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found.positions @ axes, axes.T @ tensors @ axes
 
 
-@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("axis", [*list(AXES)[:1], *rest(list(AXES)[1:])])
 @pytest.mark.parametrize("section", [FLAT, ROUND, PIPE])
 def test_bending_by_a_force_at_the_tip(section, axis: str) -> None:
     F, A, I_y, I_z = np.array([0.0, -3e-3, 2e-3]), section.area, section.second_moment_y, section.second_moment_z
@@ -74,7 +75,7 @@ def test_torsion_of_round_sections(section) -> None:
     ("ratio", "largest", "short_side"),  # Timoshenko and Goodier's k_2; Roark's ratio of the two sides' middles
     [(1.0, 0.208, 1.0), (1.5, 0.231, 0.859), (2.0, 0.246, 0.795), (3.0, 0.267, 0.753), (10.0, 0.312, 0.743)],
 )
-@pytest.mark.parametrize("tall", [True, False])
+@pytest.mark.parametrize("tall", [True, *rest([False])])
 def test_torsion_of_rectangles(ratio: float, largest: float, short_side: float, tall: bool) -> None:
     a, b = 0.01, 0.01 * ratio
     section = wt.rectangle(width=a, height=b) if tall else wt.rectangle(width=b, height=a)
@@ -86,6 +87,7 @@ def test_torsion_of_rectangles(ratio: float, largest: float, short_side: float, 
     np.testing.assert_allclose(short / long, short_side, rtol=3e-3)
 
 
+@pytest.mark.rest
 def test_a_rotating_beam_is_stretched_by_its_own_mass() -> None:
     """rho w^2 (L^2 - x^2) / 2, with an error that falls with the square of the elements' length."""
     w, errors = 20.0, []

@@ -142,6 +142,7 @@ def test_section_forces_under_a_tip_load() -> None:
     assert np.allclose(found[:, 5], 3.0 * (2 - x), atol=1e-8)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("by", ["axis", "stations"])
 @pytest.mark.parametrize("axis", ["x", "y", "z", "-x", "-y", "-z", (1.0, 2.0, -2.0), (-1.0, -2.0, 2.0)])
 def test_the_section_lies_the_same_along_an_axis_and_its_opposite(axis, by: str) -> None:

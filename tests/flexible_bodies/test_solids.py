@@ -41,6 +41,7 @@ def test_a_cylinder_has_the_frequencies_of_beam_theory(fem: None) -> None:
     assert abs(body.arrays.array("mass")[0] / beam.arrays.array("mass")[0] - 1) < 0.005
 
 
+@pytest.mark.rest
 def test_stress_in_a_solid_beam(fem: None) -> None:
     """A cantilever under a force at its tip: M z / I along it, and a mean shear of F / A."""
     body = wt.solid({"box": (1.0, 0.05, 0.04), "elements": (12, 1, 1)}, wt.steel, interfaces=ENDS, modes=0, stress=True)

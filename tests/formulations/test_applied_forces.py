@@ -180,6 +180,7 @@ def test_energy_is_balanced_on_trees(seed):
     assert powers.dissipated > 0 and abs(powers.supplied) > 0 and powers.stored > 0
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), LOOPS)
 def test_energy_is_balanced_on_loops(family, i):
     s, _, _, x = loop(family, i)
@@ -215,6 +216,7 @@ def test_forces_are_wrenches_and_efforts_on_trees(seed):
         assert efforts == pytest.approx(expected, rel=1e-10, abs=1e-10 * np.abs(expected).max())
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), LOOPS)
 def test_forces_are_wrenches_and_efforts_on_loops(family, i):
     s, twin, names, x = loop(family, i)
@@ -243,6 +245,7 @@ def test_forces_are_wrenches_and_efforts_on_loops(family, i):
     assert relative(s._engine.loops.fallback.accelerations(state)[None], expected[None]) < 1e-7
 
 
+@pytest.mark.rest
 def test_machine_code_of_a_loop_with_forces():
     s, _, _, x = loop("one loop", 1)
     a = s.forward_dynamics(**x, t=T, formulation="tree_augmented")
@@ -493,6 +496,7 @@ def test_what_is_not_finite_is_named(closed):
         s.state_rates(good, v, z=[-1.0])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("formulation", ["composite", *deep(["articulated"])])
 def test_large_mechanisms_with_forces(formulation):
     m = wt.Mechanism("chain")

@@ -108,6 +108,7 @@ def check(n: int) -> None:
     assert a == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("n", [100, *deep([1000])])
 def test_a_ladder_moves_as_its_rods_do(n: int) -> None:
     check(n)

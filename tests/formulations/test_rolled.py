@@ -75,6 +75,7 @@ def test_every_function_agrees_on_random_trees(seed: int, monkeypatch: pytest.Mo
         assert relative(rolled[name], expected) < TOLERANCE, name
 
 
+@pytest.mark.rest
 def test_lanes_of_loops_give_the_bits_of_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(size_policy, "ROLL_FROM", 1)
     system = random_mechanism(11, n_bodies=9, kinds=KINDS).build()
@@ -107,6 +108,7 @@ def parametric_chain(n: int) -> wt.Mechanism:
     return m
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("values", [None, {"length": 0.4, "mass": 0.7, "lead": -0.3, "g": 0.5}])
 def test_parameters_reach_the_loops(values, monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = parametric_chain(7)
@@ -172,6 +174,7 @@ class Spiral(Joint):
         return ca.SX(ca.vertcat(0, 0, 0, -self.radius * v * v, 0, 0))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("n", "parameter"), [(12, True), (12, False), *deep([(60, True), (60, False)])])
 def test_a_joint_type_hands_over_its_own_constants(n: int, parameter: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     m = wt.Mechanism("chain")
@@ -243,6 +246,7 @@ def crown(branches: int, joints: int) -> wt.Mechanism:
     return m
 
 
+@pytest.mark.rest
 def test_composite_bodies_of_a_large_tree_keep_the_zeros_between_branches() -> None:
     """The results are those of articulated bodies, and the work is that of each branch by itself."""
     s = crown(10, 5).build()
@@ -267,6 +271,7 @@ def loaded_crown() -> wt.Mechanism:
     return m
 
 
+@pytest.mark.rest
 def test_forces_are_walked_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = loaded_crown()
     s = mechanism.build()

@@ -114,6 +114,7 @@ def falling_cells(angles: np.ndarray) -> np.ndarray:
     return a + np.linalg.solve(M, left.astype(float))
 
 
+@pytest.mark.rest
 def test_a_thousand_cells_in_a_row() -> None:
     """What the whole chain would have stretched out says nothing about the inertia that a joint in it meets."""
     angles = np.pi / 2 - 0.9 * (-1.0) ** np.arange(1000)
@@ -128,6 +129,7 @@ def test_a_thousand_cells_in_a_row() -> None:
         assert np.abs(sign * found - expected).max() < 1e-9 * scale, joint
 
 
+@pytest.mark.rest
 def test_compile_time_does_not_grow_with_the_number_of_loops() -> None:
     """The same kinds of items serve any number of loops."""
     kinds = []
@@ -161,6 +163,7 @@ def loaded_bars() -> wt.System:
     return m.build(guess=guess)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("straight", [0, 50_000])
 def test_elements_and_wrenches_act_on_items(straight: int, monkeypatch: pytest.MonkeyPatch) -> None:
     s = loaded_bars()
@@ -181,6 +184,7 @@ def test_elements_and_wrenches_act_on_items(straight: int, monkeypatch: pytest.M
         s.forward_dynamics(q + 0.01 * np.arange(s.nv), v, formulation=REDUCTION)
 
 
+@pytest.mark.rest
 def test_elements_that_are_alike_share_their_items(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stiffness and place are read from the table: springs of all kinds of strength are one kind of item."""
     kinds = []

@@ -126,6 +126,7 @@ def test_against_pinocchio() -> None:
         assert np.abs(one - expected).max() < 1e-11 * np.abs(expected).max()
 
 
+@pytest.mark.rest
 def test_cost_grows_with_pairs() -> None:
     """Quadratic in the depth, linear for each column; not a hundred times inverse dynamics."""
     counts = {n: chain(n).kernels.operations("inverse_dynamics_derivatives").total for n in (10, 20, 40)}

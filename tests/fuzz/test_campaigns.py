@@ -1,7 +1,7 @@
 """Fuzzing: whatever is in a file or an argument, it is right or is refused in words, soon and within its memory.
 
-A few cases of each campaign run always, and all of them deep. A case that fails is repeated by its number: see
-`support/limited_child.py`.
+A few cases of each campaign run always, those of two campaigns in the core, and all of them deep. A case that fails is
+repeated by its number: see `support/limited_child.py`.
 """
 
 from __future__ import annotations
@@ -12,20 +12,24 @@ import pytest
 
 from fuzz import public_calls
 from support.limited_child import failures
-from support.sampling import deep
+from support.sampling import deep, rest
 
 
 @pytest.mark.parametrize(
     ("campaign", "start", "end"),
     [
-        ("fuzz.tampered_checkpoints", 0, 15),
-        ("fuzz.tampered_results", 0, 30),
         ("fuzz.api_calls", 0, 150),
-        ("fuzz.public_calls", 0, 500),
-        ("fuzz.command_lines", 0, 36),
         ("fuzz.model_files", 0, 60),
-        ("fuzz.foreign_files", 0, 64),
-        ("fuzz.mesh_contents", 0, 70),
+        *rest(
+            [
+                ("fuzz.tampered_checkpoints", 0, 15),
+                ("fuzz.tampered_results", 0, 30),
+                ("fuzz.public_calls", 0, 500),
+                ("fuzz.command_lines", 0, 36),
+                ("fuzz.foreign_files", 0, 64),
+                ("fuzz.mesh_contents", 0, 70),
+            ]
+        ),
         *deep(
             [
                 ("fuzz.tampered_checkpoints", 15, 2000),

@@ -49,6 +49,7 @@ def independent(system: wt.System) -> list[tuple[str, int]]:
     return [(joint, i - system.v_slice(joint).start) for joint, i in joints]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("family", "number"), sampled(MEMBERS, lambda one: one in QUICK[::2]))
 def test_answers_are_those_of_one_by_one(family: str, number: int) -> None:
     system = built(case(family, number).looped)
@@ -107,6 +108,7 @@ def leg_lengths(position: np.ndarray, R: np.ndarray) -> np.ndarray:
     return np.linalg.norm(position[:, None] + plate @ R.transpose(0, 2, 1) - base, axis=2)
 
 
+@pytest.mark.rest
 def test_legs_of_a_platform_have_their_lengths() -> None:
     system, (turn, position, R) = platform(), plate_poses(300, 4)
     start = np.tile(system.q0, (300, 1))

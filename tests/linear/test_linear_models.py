@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import rest
 
 Array = np.ndarray
 STEPS = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
@@ -170,7 +171,7 @@ def biped() -> wt.System:
     return m.build(guess={"base": (1, 0, 0, 0, 0, 0, 1.04)})
 
 
-@pytest.mark.parametrize("model", [spring_four_bar, pytest.param(platform, marks=pytest.mark.deep), biped])
+@pytest.mark.parametrize("model", [spring_four_bar, pytest.param(platform, marks=pytest.mark.deep), *rest([biped])])
 def test_modes_of_mechanisms_on_springs_agree_with_differences(model: object) -> None:
     s = model()  # type: ignore[operator]
     found = s.equilibrium()

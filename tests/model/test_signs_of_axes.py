@@ -31,6 +31,7 @@ CASES = [(kind, axis, closed) for kind in KINDS for axis in AXES for closed in (
 QUICK = [("revolute", "x", True), ("screw", (1.0, 2.0, -2.0), False), ("cylindrical", "y", True)]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("kind", "axis", "closed"), sampled(CASES, QUICK.__contains__), ids=str)
 def test_a_joint_along_the_opposite_axis_has_coordinates_of_the_other_sign(kind: str, axis: Any, closed: bool) -> None:
     systems = [arm(kind, one, closed=closed) for one in (axis, AXES[axis])]

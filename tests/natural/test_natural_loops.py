@@ -78,6 +78,7 @@ def with_parameters() -> wt.System:
 MODELS = {"closed": lambda: five_links(True), "all joints": all_joints, "parameters": with_parameters}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("name", "projections"),
     [("closed", True), ("parameters", False), *deep([("all joints", True), ("all joints", False), ("closed", False)])],

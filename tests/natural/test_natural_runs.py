@@ -210,6 +210,7 @@ SPEEDS = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("rate", [6 * np.pi, *deep([0.5, 40.0])])
 @pytest.mark.parametrize("kind", SPEEDS)
 def test_turns_are_counted_in_every_step(kind: str, rate: float) -> None:
@@ -256,6 +257,7 @@ def test_tolerances_go_with_the_square_of_the_step() -> None:
     assert NaturalOptions(step=1e-3, tolerance=1e-3).settled == 1e-3
 
 
+@pytest.mark.rest
 def test_peaucellier_s_linkage_gets_better_with_smaller_steps() -> None:
     """A tolerance that is the same for every step made errors grow below a quarter of a millisecond."""
     s = inversor()
@@ -270,6 +272,7 @@ def test_peaucellier_s_linkage_gets_better_with_smaller_steps() -> None:
     assert errors[1] / errors[2] == pytest.approx(16.0, rel=0.2)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("step", [1e300, 1e-300, 1e10])
 def test_steps_beyond_numbers(step: float) -> None:
     with pytest.raises(wt.WhippletreeError):

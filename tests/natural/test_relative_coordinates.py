@@ -113,6 +113,7 @@ def test_runs_are_those_in_joint_coordinates(make, projections: bool) -> None:
         assert np.abs(np.diff(exact, axis=0)).max() > 2 * np.pi
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("make", "projections"), [(pair, False), *deep([(cardan, True), (drive, True)])])
 def test_loops_are_the_straight_line(make, projections: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the time loop and in real time, the last block of relative coordinates being filled up or not."""
@@ -159,6 +160,7 @@ class Cam(Joint):
         return ca.SX(ca.vertcat(0, 0, 0, 0, 0, -0.1 * x[1] * v * v))
 
 
+@pytest.mark.rest
 def test_types_that_state_nothing_and_expressions() -> None:
     """A cam by its own joint type, and by a cylindrical joint with a closure between its coordinates."""
     one, twin = wt.Mechanism("cam"), wt.Mechanism("twin")

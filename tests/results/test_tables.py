@@ -239,6 +239,7 @@ def overlapping(figure: Any) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.rest
 def test_labels_do_not_collide_and_no_legend_lies_upon_a_curve(tmp_path: Path) -> None:
     m = wt.Mechanism("a mechanism whose name is so long that it would run into what is written beside it")
     for k in range(14):

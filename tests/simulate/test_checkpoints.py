@@ -177,6 +177,7 @@ def again(period: float | None) -> dict[str, Any]:
     return {} if period is None else {"controller": Speed()}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("method", "kills", "duration", "period"),
     [
@@ -380,6 +381,7 @@ class Evil:
         return pytest.fail, ("a checkpoint was unpickled",)
 
 
+@pytest.mark.rest
 def test_a_run_goes_on_with_what_auto_chose_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # a system may have been tuned, and another one chooses otherwise
     def chosen(name: str, run: Callable[[], wt.Trajectory]) -> wt.Trajectory:

@@ -82,6 +82,7 @@ def test_a_node_is_interpolated_by_its_own_value():
     assert np.array_equal(interpolated(float(RULE.c[5]), Y), Y[5])
 
 
+@pytest.mark.rest
 def test_the_iteration_solves_a_linear_equation():
     Y = solved(0.7, np.array([1.0, 2.0]), -1.3, np.zeros(18))
     exact = np.exp(-1.3 * 0.7 * RULE.c)

@@ -58,6 +58,7 @@ def test_a_driven_loop_in_every_formulation(formulation: str) -> None:
     assert run.certificate.closure_residual < 1e-12
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("cut", ["A", "B", "C", "D"])
 def test_it_does_not_matter_where_the_loop_is_cut(cut: str) -> None:
     m = four_bar()

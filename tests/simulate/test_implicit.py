@@ -167,6 +167,7 @@ def test_order_on_a_tree(method: str, options: Any) -> None:
     assert run.certificate.quaternion_error < 1e-14
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("build", [sprung_four_bar, spatial_loop])
 @pytest.mark.parametrize(("method", "options"), ALL[:2])
 def test_order_on_loops(build: Any, method: str, options: Any) -> None:

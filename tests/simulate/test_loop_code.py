@@ -79,6 +79,7 @@ def shipped_ir() -> str:
     return lzma.decompress((SHIPPED / IR_FILE).read_bytes()).decode()
 
 
+@pytest.mark.rest
 def test_a_function_made_anew_is_the_shipped_one():
     """By the same versions to the letter; by others it has to be there, and runs are compared below."""
     made, shipped = body(make_ir("x86-64", "evaluate_end"), "evaluate_end"), body(shipped_ir(), "evaluate_end")
@@ -128,6 +129,7 @@ def test_a_run_by_any_method_needs_no_numba(as_shipped: list[str]):
     assert len(method_names()) >= 7
 
 
+@pytest.mark.rest
 @LINUX
 def test_all_levels_of_processors_give_the_same_bits(tmp_path: Path, as_shipped: list[str]):
     lowest = 'from whippletree.simulate import loop_code\nloop_code.processor_level = lambda: "x86-64"\n'
@@ -137,6 +139,7 @@ def test_all_levels_of_processors_give_the_same_bits(tmp_path: Path, as_shipped:
 OTHER = 'from whippletree.simulate import loop_code\nloop_code.processor_level = lambda: "generic"\n'
 
 
+@pytest.mark.rest
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
 def test_another_processor_compiles_once_and_says_so(tmp_path: Path, as_shipped: list[str]):
     """The cache is the user's own, and Numba's is not looked at."""
@@ -163,6 +166,7 @@ def test_code_that_others_can_write_is_not_loaded(tmp_path: Path, monkeypatch: p
     assert made == ["one", "three"]
 
 
+@pytest.mark.rest
 def test_edited_loops_are_made_anew_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Here by a stand-in for Numba, which would take a minute."""
     made = []

@@ -45,6 +45,7 @@ def test_random_trees(seed: int) -> None:
     check(m)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("family", sampled(FAMILIES, lambda family: family in list(FAMILIES)[::4]))
 def test_random_loops(family: str) -> None:
     draw, _, _ = FAMILIES[family]
@@ -90,6 +91,7 @@ def test_a_plain_file_is_plain() -> None:
     )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "name",
     [
