@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo loops api viewer browser test test-rest test-deep lint bench bars papers papers-page clean
+.PHONY: demo loops elements api viewer browser test test-rest test-deep lint bench bars papers papers-page clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,9 @@ demo: $(STAMP)-plot  ## a quarter car over a bump, from a model file: certificat
 
 loops: $(STAMP)-loops  ## the machine code of the time loops, after they were edited; about two minutes
 	$(BIN)/python -m whippletree.simulate.loop_compiler.make_loops
+
+elements: $(STAMP)-core  ## the methods of Mechanism for element types and their page, after one was added or changed
+	$(BIN)/python tools/element_methods.py
 
 api: $(STAMP)-core  ## the list of public names, after one was added or renamed
 	$(BIN)/python tools/public_names.py docs/api.txt

@@ -1,8 +1,12 @@
 """How an element type declares itself: its fields, once, in its class.
 
 A joint, closure or force is a frozen dataclass. Its fields are what a person gives: numbers, which may be expressions
-in parameters, and seldom a flag, a word or a formula. `quantity` says of a number which values will do. From this
-declaration follow the checks of its arguments, its key in a file, how it is written there, its fingerprint and pickle.
+in parameters, directions (`unit_axis`), and seldom a flag, a word or a formula. `quantity` says of a number which
+values will do. From this declaration follow the element's method on `Mechanism`, the checks of its arguments, its keys
+in a file, how it is written there, its fingerprint and pickle (`signatures.py`).
+
+Where a person gives something else than the fields, the type says so by two methods that undo each other:
+`given(**arguments)` returns the element, and `told()` the arguments. The parameters of `given` are those of the method.
 """
 
 from __future__ import annotations
@@ -11,13 +15,28 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, field, fields
 from itertools import islice
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
+from whippletree.spatial.orientation import direction
 from whippletree.spatial.scalars import Scalar, same_key, shown
 
-__all__ = ["ANY", "Declared", "Quantity", "part", "parts", "quantities", "quantity", "required"]
+__all__ = [
+    "ANY",
+    "Declared",
+    "ElementAround",
+    "FieldPart",
+    "PlacedElement",
+    "Quantity",
+    "Several",
+    "part",
+    "parts",
+    "quantities",
+    "quantity",
+    "required",
+    "unit_axis",
+]
 
 ANY = 0
 """The size of a quantity that is any number of numbers."""
@@ -28,7 +47,11 @@ _KEY = "whippletree"
 class Quantity(NamedTuple):
     """What a field that is a number takes: its unit, its sign in words, and why.
 
-    `size` is given if it is several numbers, or `ANY` number of them; one that is `optional` may be None.
+    `size` is given if it is several numbers, or `ANY` number of them; one that is `optional` may be None. One that is
+    `like` another field has its value if it is left out, and one that is `needed` has to be given although fields
+    before it have defaults. A `direction` is three numbers or the name
+    of an axis, such as this, its default; a `square` of some size is a
+    symmetric matrix, row by row, given whole or by its diagonal.
 
     >>> Quantity(sign="positive", why="points that coincide are held by a spherical joint").check("length", [2.0])
     """
@@ -38,6 +61,10 @@ class Quantity(NamedTuple):
     why: str = ""
     size: int | None = None
     optional: bool = False
+    like: str = ""
+    needed: bool = False
+    direction: str = ""
+    square: int = 0
 
     def check(self, what: str, values: Iterable[float]) -> None:
         """Check numbers at the values of the parameters."""
@@ -65,8 +92,11 @@ def quantity(
     why: str = "",
     size: int | None = None,
     optional: bool = False,
+    like: str = "",
+    needed: bool = False,
+    square: int = 0,
 ) -> Any:
-    """Return a dataclass field for a number, for `size` numbers, or for a number that may be left out.
+    """Return a dataclass field for a number, for `size` numbers, or for a number that may be left out (`Quantity`).
 
     `sign` is "positive", "not negative", "not zero" or nothing, and `why` is added to the message about it. Units are
     SI; with none given, the unit depends on what the element is used for.
@@ -78,16 +108,47 @@ def quantity(
     >>> Rack(0.1)
     Rack(radius=0.1)
     """
-    return field(default=default, metadata={_KEY: Quantity(unit, sign, why, size, optional)})
+    own = Quantity(unit, sign, why, square**2 or size, optional, like, needed, square=square)
+    return field(default=None if like or needed else default, metadata={_KEY: own})
 
 
-def part(kind: type, default: object = MISSING) -> Any:
+def unit_axis(default: str = "z") -> Any:
+    """Return a dataclass field for a direction, a unit vector in plain numbers, that is given like any axis.
+
+    >>> unit_axis("-y").default
+    (0.0, -1.0, 0.0)
+    """
+    return field(default=direction(default), metadata={_KEY: Quantity(size=3, direction=default)})
+
+
+class FieldPart(NamedTuple):
+    """What a field that is no number takes: its type; of a formula also how many entries, and what it may depend on.
+
+    That is `of` "reactions" (what joints transmit), "length" (a spring's elongation and its rate) or "positions" (these
+    and time alone), beside what every expression may hold.
+    """
+
+    kind: type
+    size: int = 1
+    of: str = ""
+
+
+def part(kind: type, default: object = MISSING, *, size: int = 1, of: str = "") -> Any:
     """Return a dataclass field for what is no number: a flag (`bool`), a word (`str`), or something declared itself.
+
+    For a formula, see `FieldPart`.
 
     >>> part(bool, False).default
     False
     """
-    return field(default=default, metadata={_KEY: kind})
+    return field(default=default, metadata={_KEY: FieldPart(kind, size, of)})
+
+
+class Several(NamedTuple):
+    """Expressions of `size` entries each, by the names that messages call them, which make one formula together."""
+
+    size: int
+    named: dict[str, object]
 
 
 def quantities(element: Any) -> dict[str, Quantity]:
@@ -101,19 +162,19 @@ def quantities(element: Any) -> dict[str, Quantity]:
     return {name: what for name, what in found.items() if isinstance(what, Quantity)}
 
 
-def parts(element: Any) -> dict[str, type]:
+def parts(element: Any) -> dict[str, FieldPart]:
     """Return the fields of an element or its type that are no numbers, with what they are.
 
     >>> from whippletree.elements.forces import Load
-    >>> parts(Load)["follows"]
+    >>> parts(Load)["follows"].kind
     <class 'bool'>
     """
     found = {each.name: each.metadata.get(_KEY) for each in fields(element)}
-    return {name: what for name, what in found.items() if isinstance(what, type)}
+    return {name: what for name, what in found.items() if isinstance(what, FieldPart)}
 
 
 def required(element: Any) -> set[str]:
-    """Return the names of the fields that have no default and are not optional.
+    """Return the names of the fields that have no default and are not optional, and of those that are needed.
 
     >>> from whippletree.elements.forces import Limit
     >>> required(Limit)
@@ -121,7 +182,8 @@ def required(element: Any) -> set[str]:
     """
     numbers = quantities(element)
     free = {name for name, what in numbers.items() if what.optional}
-    return {each.name for each in fields(element) if each.default is MISSING} - free
+    missing = {each.name for each in fields(element) if each.default is MISSING}
+    return missing - free | {name for name, what in numbers.items() if what.needed}
 
 
 @user_facing
@@ -156,7 +218,8 @@ class Declared:
             outlines = list(zip(own, json.loads(text), strict=True))
         except (ValueError, TypeError):
             raise ModelError(f"{cls.__name__}: {shown(text)} is not the text of such an element") from None
-        return cls(*(_restored(outline, each.metadata.get(_KEY), numbers) for each, outline in outlines))
+        kinds = parts(cls)
+        return cls(*(_restored(outline, kinds.get(each.name), numbers) for each, outline in outlines))
 
     @property
     def _values(self) -> Sequence[object]:
@@ -171,6 +234,50 @@ class Declared:
     @property
     def _key(self) -> tuple[object, ...]:
         return type(self), self.text, same_key(self.entries())
+
+
+class ElementAround(NamedTuple):
+    """What an element can ask about the mechanism that it is described in.
+
+    `values_of` returns numbers at the values of the parameters, `joint` the name and the kind of the joint that the
+    element is on, `distance` how far its two sides are apart in the design position.
+    """
+
+    values_of: Callable[[Iterable[Scalar], str], list[float]]
+    joint: Callable[[], tuple[str, str]]
+    distance: Callable[[], Scalar]
+
+
+class PlacedElement(Declared):
+    """An element that is on places and joint coordinates: what closures and forces have in common.
+
+    `word` says what it is in a file, and is the name of its method on `Mechanism`; `n_sides` and `n_coordinates` say
+    how many frames and joint coordinates it is on. `placed_by` names what a person says about each of two sides: a
+    point ("at"), a "pose", or nothing.
+    """
+
+    word: ClassVar[str] = ""
+    n_sides: ClassVar[int] = 0
+    n_coordinates: ClassVar[int] = 0
+    on: ClassVar[str] = "place"  # what the argument for its only side is called
+    placed_by: ClassVar[tuple[str, ...]] = ("at",)
+    of_bodies: ClassVar[bool] = False  # its two sides are bodies and their moving frames, not frames on them
+    drawn: ClassVar[str] = ""  # what pictures show between its two sides: a "rod" or a "spring"
+    has_method: ClassVar[bool] = True  # otherwise it is made by the method of another type with the same word
+
+    @property
+    def noun(self) -> str:
+        """What messages call it: a spring."""
+        return f"a {self.word.partition('_')[0]}"
+
+    def told(self) -> dict[str, Any]:
+        """Return what a person gives for it, by the names of the arguments, in the order in which files have them."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in given.items() if value is not None}
+
+    def fitted(self, around: ElementAround) -> Self:
+        """Return the element with what the mechanism around it says, or refuse numbers that do not go together."""
+        return self
 
 
 _NUMBER = ["number"]
@@ -193,10 +300,10 @@ def _numbers(value: Any) -> Sequence[Scalar]:
     return () if value is None or isinstance(value, bool | str) else (value,)
 
 
-def _restored(outline: list[Any], kind: Any, numbers: Iterator[Scalar]) -> Any:
+def _restored(outline: list[Any], own: Any, numbers: Iterator[Scalar]) -> Any:
     what, *rest = outline
     if what == "part":
-        return kind.of(rest[0], tuple(islice(numbers, rest[1])))
+        return own.kind.of(rest[0], tuple(islice(numbers, rest[1])))
     if what == "numbers":
         return tuple(islice(numbers, rest[0]))
     return rest[0] if what == "plain" else next(numbers)  # not empty: as many as the outline has

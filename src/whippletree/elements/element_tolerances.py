@@ -1,15 +1,17 @@
-"""Small numbers of the force elements: what they keep from zero, so that elements are smooth and finite everywhere."""
+"""Small numbers of the elements: tolerances of their data, and bounds that keep them smooth and finite everywhere."""
 
 from __future__ import annotations
 
 __all__ = [
     "COINCIDENT",
     "COINCIDENT_POINTS",
+    "ENERGY_SLOPE",
     "LEAST_ELASTIC_FORCE",
     "LEAST_LOAD",
     "LEAST_SINE",
     "LEAST_SLIDING",
     "PARALLEL_CAPSULES",
+    "SYMMETRIC",
     "TYRE_LOAD_SHARE",
     "UPRIGHT",
 ]
@@ -43,3 +45,10 @@ LEAST_LOAD = 1e-12
 
 LEAST_SLIDING = 1e-9
 """What sliding in several directions is kept from zero by, as a share of the speed at which friction takes hold."""
+
+SYMMETRIC = 1e-9
+"""How far a matrix may be from symmetric, and its eigenvalues below zero, as a share of its largest entry: what a
+matrix loses that was written down with ten digits."""
+
+ENERGY_SLOPE = 1e-6
+"""How far a force law may be from the derivative of its energy: a law may be given in few digits."""

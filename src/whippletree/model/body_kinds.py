@@ -6,10 +6,10 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import BodyKind
+from whippletree.elements.element_tolerances import SYMMETRIC
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
 from whippletree.model.fields import checked
-from whippletree.model.model_tolerances import SYMMETRIC
 from whippletree.model.parameters import Parameters
 from whippletree.spatial.scalars import shown
 

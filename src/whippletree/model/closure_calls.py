@@ -1,131 +1,27 @@
-"""The calls that add closures: what holds besides the joints."""
+"""The calls that add closures without a fixed number of coordinates: couplings, and what one writes down."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 import casadi as ca
 
-from whippletree.elements.closures import Coincident, Coupling, DeclaredClosure, Distance, InPlane, Perpendicular
+from whippletree.elements.closures import Coupling
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
-from whippletree.model.design_position import design_distance, moving_frames
-from whippletree.model.element_registry import BodyLike, CoordinateLike, PlaceLike, Registry, SideLike
+from whippletree.model.any_element import AnyElement
+from whippletree.model.element_registry import CoordinateLike
 from whippletree.model.expression_closure import read_closure
-from whippletree.model.fields import checked
 from whippletree.model.handles import ClosureHandle
 from whippletree.model.names import called
-from whippletree.spatial.orientation import AxisLike, direction
-from whippletree.spatial.scalars import (
-    Scalar,
-    VectorLike,
-    scalar,
-    shown,
-)
-
-if TYPE_CHECKING:
-    pass
+from whippletree.spatial.scalars import Scalar, scalar, shown
 
 __all__ = ["ClosureCalls"]
 
 
 @user_facing
-class ClosureCalls(Registry):
-    """What a mechanism can be told about rods, gears, basic conditions, and what one writes down."""
-
-    def distance(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        length: Scalar | None = None,
-        at: VectorLike | str | None = None,
-        at_child: VectorLike | str | None = None,
-    ) -> ClosureHandle:
-        """Keep two points at a distance: a massless rod with ball joints at its ends (ss of the basic functions).
-
-        `at` and `at_child` are the points in the two bodies' frames, their origins unless given. Without a `length`,
-        the rod is as long as the points are apart in the design position, where all coordinates are zero; the joints
-        that connect the two bodies are added before.
-
-        >>> from whippletree.model import Mechanism
-        >>> m = Mechanism("m")
-        >>> m.distance("tie", m.ground, m.body("ball"), length=1.2, at=(0, 0, 2)).name
-        'tie'
-        """
-        with called("closure", name):
-            bodies, placements = self._two_points(parent, child, at, at_child, "a distance")
-            if length is None:
-                joints = [*self._joints.values(), *moving_frames(self._bodies.values())]
-                length = design_distance(joints, bodies, placements, self._parameters.values_of)
-            rod = checked(Distance(length), self._parameters)
-            return self._close(name, rod, tuple(zip(bodies, placements, strict=True)), ())
-
-    def coincident(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        at: VectorLike | str | None = None,
-        at_child: VectorLike | str | None = None,
-    ) -> ClosureHandle:
-        """Keep two points together: what a ball joint holds, without coordinates (s of the basic functions).
-
-        `at` and `at_child` are the points in the two bodies' frames, their origins unless given.
-
-        >>> from whippletree.model import Mechanism
-        >>> m = Mechanism("m")
-        >>> m.coincident("pivot", m.ground, m.body("top"), at=(0, 0, 1)).name
-        'pivot'
-        """
-        with called("closure", name):
-            bodies, placements = self._two_points(parent, child, at, at_child, "a closure")
-            return self._close(name, Coincident(), tuple(zip(bodies, placements, strict=True)), ())
-
-    def in_plane(
-        self,
-        name: str,
-        parent: BodyLike,
-        child: BodyLike,
-        *,
-        normal: AxisLike = "z",
-        offset: Scalar = 0.0,
-        at: VectorLike | str | None = None,
-        at_child: VectorLike | str | None = None,
-    ) -> ClosureHandle:
-        """Keep a point of the child in a plane of the parent (d2 of the basic functions).
-
-        The plane is normal to `normal`, given in the parent's axes, at an `offset` along it from the point `at`.
-
-        >>> from whippletree.model import Mechanism
-        >>> m = Mechanism("m")
-        >>> m.in_plane("table", m.ground, m.body("ball"), offset=0.05).name
-        'table'
-        """
-        with called("closure", name):
-            bodies, placements = self._two_points(parent, child, at, at_child, "a closure")
-            plane = checked(InPlane(direction(normal, "normal"), offset), self._parameters)
-            return self._close(name, plane, tuple(zip(bodies, placements, strict=True)), ())
-
-    def perpendicular(
-        self, name: str, parent: BodyLike, child: BodyLike, *, axis: AxisLike = "z", axis_child: AxisLike = "z"
-    ) -> ClosureHandle:
-        """Keep an axis of the parent at a right angle to an axis of the child (d1 of the basic functions).
-
-        Each axis is given in its body's own axes.
-
-        >>> from whippletree.model import Mechanism
-        >>> m = Mechanism("m")
-        >>> m.perpendicular("square", m.ground, m.body("plate"), axis="z", axis_child="x").name
-        'square'
-        """
-        with called("closure", name):
-            bodies, placements = self._two_points(parent, child, None, None, "a closure")
-            axes = Perpendicular(direction(axis, "axis"), direction(axis_child, "axis_child"))
-            return self._close(name, axes, tuple(zip(bodies, placements, strict=True)), ())
+class ClosureCalls(AnyElement):
+    """What a mechanism can be told about gears, and what one writes down."""
 
     def coupling(self, name: str, ratios: Mapping[CoordinateLike, Scalar], *, offset: Scalar = 0.0) -> ClosureHandle:
         """Keep a weighted sum of joint coordinates at `offset`: differentials, racks, planetary gears.
@@ -167,31 +63,6 @@ class ClosureCalls(Registry):
             if self._parameters.values_of([read], "ratio") == [0.0]:
                 raise ModelError("ratio must not be zero: to hold the second joint where it is, couple it alone")
             return self._couple(name, [(first, -read), (second, 1.0)], offset)
-
-    def constraint(
-        self,
-        name: str,
-        closure: DeclaredClosure,
-        *,
-        on: Sequence[SideLike] | PlaceLike = (),
-        coordinates: Sequence[CoordinateLike] | CoordinateLike = (),
-    ) -> ClosureHandle:
-        """Add a closure of any type, also of one that is not part of the package.
-
-        It holds between the frames `on`, which are bodies or frames, or pairs of such and a point; and between joint
-        `coordinates`, given as for `coupling`.
-
-        >>> from whippletree.model import Mechanism
-        >>> from whippletree.elements.closures import Distance
-        >>> m = Mechanism("m")
-        >>> m.constraint("tie", Distance(1.2), on=[(m.ground, (0, 0, 2)), m.body("ball")]).name
-        'tie'
-        """
-        with called("closure", name):
-            if not isinstance(closure, DeclaredClosure):
-                raise ModelError(f"closure must be an instance of a type of closure, got {shown(closure)}")
-            own = checked(closure, self._parameters)
-            return self._close(name, own, *self._held(own, on, coordinates))
 
     def closure(self, name: str, expression: ca.SX) -> ClosureHandle:
         """Keep an expression at zero: one entry or a column, written in the mechanism's symbols.

@@ -9,9 +9,9 @@ import casadi as ca
 from whippletree.elements.drivers import CurveByPieces, Motion
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
+from whippletree.model.any_element import AnyElement
 from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.model.expression_symbols import check_smooth, names_in, operations_of
-from whippletree.model.force_calls import ForceCalls
 from whippletree.model.handles import ClosureHandle
 from whippletree.model.names import called
 from whippletree.spatial.scalars import VectorLike, scalar, shown
@@ -22,7 +22,7 @@ _AXES = "xyz"
 
 
 @user_facing
-class DriveCalls(ForceCalls):
+class DriveCalls(AnyElement):
     """What a mechanism can be told about motions that are given."""
 
     def drive(self, name: str, joint: JointLike, *, position: object, index: int = 0) -> ClosureHandle:

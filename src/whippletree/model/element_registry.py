@@ -28,7 +28,7 @@ from whippletree.model.description import (
     StateUse,
 )
 from whippletree.model.handles import BodyHandle, ClosureHandle, ForceHandle, FrameHandle, JointHandle
-from whippletree.model.joint_frames import AlignedSides, Sides
+from whippletree.model.joint_frames import Sides
 from whippletree.model.names import called, checked_name, new_name, quoted, suggestion
 from whippletree.model.parameters import Parameters
 from whippletree.model.symbols import MechanismSymbols
@@ -125,18 +125,6 @@ class Registry:
             raise ModelError(f'the name "{GROUND}" belongs to the ground: choose another')
         return new_name(text, self._frames, "bodies and frames")
 
-    def _close(
-        self,
-        name: str,
-        closure: DeclaredClosure,
-        sides: tuple[tuple[str, Placement], ...],
-        coordinates: tuple[tuple[str, int], ...],
-    ) -> ClosureHandle:
-        """Add a closure of any type."""
-        text = self._new_joint_name(name)
-        self._closures[text] = ClosureUse(text, closure, sides, coordinates)
-        return ClosureHandle(text, self._self)
-
     def _held(
         self, element: DeclaredClosure | Force, on: object, coordinates: object
     ) -> tuple[tuple[SideUse, ...], tuple[CoordinateUse, ...]]:
@@ -187,20 +175,6 @@ class Registry:
             f"{role}: body {quoted(body)} has no moving frame {quoted(frame)}; "
             + (f"it has {there}" if known else "only bodies with own coordinates have any: give a point")
         )
-
-    def _two_points(
-        self, parent: object, child: object, at: VectorLike | str | None, at_child: VectorLike | str | None, what: str
-    ) -> tuple[tuple[str, str], tuple[Placement, Placement]]:
-        """Return the two bodies, or moving frames of theirs, and the points on them that a closure holds on to."""
-        sides: Sides = AlignedSides(at=at, at_child=at_child)
-        first, second, sides = self._at_moving_frames(*self._two_bodies(parent, child, what), sides)
-        placements = sides.frames()
-        self._check_points(placements)
-        return (first, second), placements
-
-    def _check_points(self, placements: tuple[Placement, Placement]) -> None:
-        for placement, side in zip(placements, ("parent", "child"), strict=True):
-            self._parameters.check(placement.point, f"the point on the {side}")
 
     def _body_name(self, body: object, role: str) -> str:
         """Return the name of a body of this mechanism, given by handle or by name."""
@@ -295,8 +269,9 @@ class Registry:
         assert kind is not None
         return JointUse(body, OwnCoordinates(kind), body, body, here, here, False)
 
-    def _freedom(self, joint: object, index: object) -> tuple[str, int]:
+    def _freedom(self, key: tuple[object, object]) -> tuple[str, int]:
         """Return a joint's name and the index of one of its freedoms, which may be those of a quaternion."""
+        joint, index = key
         name = self._joint_name(joint)
         return name, _index(index, self._joints[name], of_rates=True)
 

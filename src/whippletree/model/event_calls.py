@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from whippletree.elements.forces import ExpressionLike
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
+from whippletree.model.any_element import AnyElement
 from whippletree.model.description import EventUse, JointUse
 from whippletree.model.element_registry import CoordinateLike
-from whippletree.model.force_calls import ExpressionLike, ForceCalls
 from whippletree.model.handles import JointHandle
 from whippletree.model.names import called, new_name, suggestion
 from whippletree.spatial.scalars import Scalar, shown
@@ -21,7 +22,7 @@ DIRECTIONS = {"rising": 1, "falling": -1, "both": 0}
 
 
 @user_facing
-class EventCalls(ForceCalls):
+class EventCalls(AnyElement):
     """The call of a mechanism that is about events.
 
     >>> from whippletree.model import Mechanism

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from whippletree.elements.declaration import ANY, Quantity, quantities
 from whippletree.model.parameters import Parameters
-from whippletree.spatial.scalars import Scalar, read_column, scalar
+from whippletree.spatial.orientation import direction
+from whippletree.spatial.scalars import Scalar, read_column, read_matrix_or_diagonal, scalar
 
 __all__ = ["checked"]
 
@@ -25,20 +26,24 @@ def checked(element: Element, parameters: Parameters) -> Element:
     whippletree.errors.ModelError: lead must not be zero: a screw without advance is a revolute joint
     """
     own = quantities(element)
-    if not own:
-        return element
-    read = {name: _read(getattr(element, name), name, what, parameters) for name, what in own.items()}
-    return replace(element, **read)  # type: ignore[type-var]
+    read: dict[str, Any] = {}
+    for name, what in own.items():
+        value = getattr(element, name)
+        read[name] = read[what.like] if value is None and what.like else _read(value, name, what, parameters)
+    return replace(element, **read) if own else element  # type: ignore[type-var]
 
 
 def _read(value: object, name: str, what: Quantity, parameters: Parameters) -> Scalar | tuple[Scalar, ...] | None:
     if value is None and what.optional:
         return None
+    if what.direction:
+        return direction(value, name)
     if what.size is None:
         read: tuple[Scalar, ...] = (scalar(value, name),)
+    elif what.square and not (isinstance(value, tuple) and len(value) == what.size):
+        read = tuple(entry for row in read_matrix_or_diagonal(value, what.square, name) for entry in row)
     else:
-        read = read_column(
-            value, len(value) if what.size == ANY and isinstance(value, list | tuple) else what.size, name
-        )
+        count = len(value) if what.size == ANY and isinstance(value, list | tuple) else what.size
+        read = read_column(value, count, name)
     what.check(name, parameters.values_of(read, name))
     return read[0] if what.size is None else read

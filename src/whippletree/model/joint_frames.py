@@ -26,8 +26,10 @@ from whippletree.spatial.orientation import (
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Rotation3, VectorLike, vector
 
-__all__ = ["FRAMES", "AlignedSides", "AxisSides", "PoseLike", "Sides", "UniversalSides"]
+__all__ = ["FRAMES", "AlignedSides", "AxisSides", "PointLike", "PoseLike", "Sides", "UniversalSides"]
 
+PointLike: TypeAlias = VectorLike | str
+"""A point, or the name of a moving frame of the body."""
 PoseLike: TypeAlias = Placement | AnyArray | Sequence[Sequence[object]]
 Frames: TypeAlias = tuple[Placement, Placement]
 
@@ -38,9 +40,9 @@ ORIGIN = (0.0, 0.0, 0.0)
 class Sides(ABC):
     """What was said about the two sides of a joint, None for what was not; `frames` checks it."""
 
-    at: VectorLike | str | None = None
+    at: PointLike | None = None
     axis: AxisLike | None = None
-    at_child: VectorLike | str | None = None
+    at_child: PointLike | None = None
     axis_child: AxisLike | None = None
     pose: PoseLike | None = None
     pose_child: PoseLike | None = None

@@ -14,14 +14,14 @@ from whippletree.foundation.late_imports import Verb, imported
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.body_kinds import checked_kind
 from whippletree.model.closure_calls import ClosureCalls
-from whippletree.model.contact_calls import ContactCalls
 from whippletree.model.description import Body, Description, ForceUse, Frame
 from whippletree.model.drive_calls import DriveCalls
+from whippletree.model.element_methods import ElementMethods
 from whippletree.model.element_registry import BodyLike, JointLike, PlaceLike
 from whippletree.model.event_calls import EventCalls
 from whippletree.model.handles import BodyHandle, FrameHandle
-from whippletree.model.joint_calls import JointCalls
 from whippletree.model.names import called, new_name
+from whippletree.model.state_calls import StateCalls
 from whippletree.spatial.handed_out import handed_out
 from whippletree.spatial.orientation import IDENTITY, rotation_matrix
 from whippletree.spatial.placement import Placement
@@ -44,7 +44,7 @@ __all__ = ["Mechanism"]
 
 
 @user_facing
-class Mechanism(JointCalls, ClosureCalls, DriveCalls, EventCalls, ContactCalls):
+class Mechanism(ElementMethods, ClosureCalls, DriveCalls, EventCalls, StateCalls):
     """A mechanism: bodies, the joints between them, closures, forces, frames and parameters, each with a name.
 
     Every call checks what it is given and leaves the mechanism as it was if something is wrong. Wherever a

@@ -33,7 +33,8 @@ def unit_of(label: str) -> str:
     for word, unit in _UNITS:
         if word in label:
             return unit
-    raise ModelError(f'the unit of "{label}" is not known: a joint\'s labels must say what is measured')
+    known = ", ".join(f'"{word}"' for word, _ in _UNITS)
+    raise ModelError(f'the unit of "{label}" is not known: a joint\'s labels must say what is measured: one of {known}')
 
 
 def rate_unit(unit: str) -> str:

@@ -25,6 +25,7 @@ __all__ = [
     "Matrix3",
     "Rotation3",
     "Scalar",
+    "SquareLike",
     "Vector3",
     "VectorLike",
     "dimensions_of",
@@ -51,6 +52,8 @@ Vector3: TypeAlias = tuple[Scalar, Scalar, Scalar]
 Matrix3: TypeAlias = tuple[Vector3, Vector3, Vector3]
 Rotation3: TypeAlias = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
 VectorLike: TypeAlias = Sequence[object] | AnyArray | ca.SX
+SquareLike: TypeAlias = Sequence[object] | AnyArray
+"""A square matrix, or its diagonal."""
 
 _SHORT = reprlib.Repr()
 _SHORT.maxother = _SHORT.maxstring = _SHORT.maxlong = 80

@@ -10,8 +10,6 @@ import numpy as np
 
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.bodies.body_chains import PART_END
-from whippletree.elements.closures import Distance
-from whippletree.elements.forces import Bushing, LawSpring, Spring
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.modal_analysis import Mode
@@ -359,6 +357,10 @@ def _foot(d: Description, use: JointUse, held: Mapping[str, Sequence[Array]], tr
     return up if reach @ up < -_HANGING * np.linalg.norm(reach) else -up
 
 
+_THICKNESS = {"rod": 0.55, "spring": 1.5}
+"""How thick what is drawn between two sides is, as a share of the unit of a scene."""
+
+
 def _struts(d: Description, places: Mapping[str, int], unit: float) -> list[Strut]:
     """Return the struts between places: rods, springs, guides of sliding joints."""
     found = []
@@ -366,12 +368,10 @@ def _struts(d: Description, places: Mapping[str, int], unit: float) -> list[Stru
         if slides(use.joint.kind):
             ends = ((use.parent, use.on_parent), (use.child, use.on_child))
             found.append(_strut("guide", use.name, ends, places, 0.5 * unit))
-    for closed in d.closures:
-        if isinstance(closed.closure, Distance):
-            found.append(_strut("rod", closed.name, closed.sides, places, 0.55 * unit))
-    for loaded in d.forces:
-        if isinstance(loaded.force, Spring | LawSpring | Bushing) and len(loaded.sides) >= 2:
-            found.append(_strut("spring", loaded.name, loaded.sides[:2], places, 1.5 * unit))
+    held = [(used.name, used.sides, used.closure.drawn) for used in d.closures]
+    for name, sides, drawn in (*held, *((used.name, used.sides, used.force.drawn) for used in d.forces)):
+        if drawn and len(sides) >= 2:
+            found.append(_strut(drawn, name, sides[:2], places, _THICKNESS[drawn] * unit))
     return found
 
 

@@ -175,10 +175,13 @@ def test_the_files_in_the_documentation() -> None:
 
 
 def test_the_documentation_names_every_key() -> None:
-    page = (EXAMPLES.parent / "docs" / "how_to" / "model_files.md").read_text(encoding="utf-8")
+    pages = [EXAMPLES.parent / "docs" / "how_to" / name for name in ("model_files.md", "elements.md")]
+    page = "".join(each.read_text(encoding="utf-8") for each in pages)
     for table in (JOINTS, CLOSURES, EVENTS, FORCES):
         for head, form in table.items():
             for key in (head, *form.keys):
-                assert f"`{key}`" in page or f"`{key}:" in page, key
+                assert f"`{key}`" in page or f"`{key}:" in page or (f"{head}: " in page and f", {key}: ..." in page), (
+                    key
+                )
     for key in (*SECTIONS[1:], *START, *RUN, *SHAPES):
         assert f"`{key}`" in page, key

@@ -14,11 +14,11 @@ nothing else of a closure: residual, rows and bias are the one vocabulary for al
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.declaration import Declared
+from whippletree.elements.declaration import PlacedElement
 
 __all__ = ["Closure", "DeclaredClosure", "Rows", "Side"]
 
@@ -102,12 +102,12 @@ class Closure(ABC):
         """Return the rows; q and v are the joint coordinates that the closure depends on, and their rates."""
 
 
-class DeclaredClosure(Declared, Closure):
+class DeclaredClosure(PlacedElement, Closure):
     """A closure that stands in a description: a frozen dataclass (`eq=False`) whose fields are what a person gives.
 
-    `word` says what it is in a file, `n_sides` and `n_coordinates` how many frames and joint coordinates it holds on
-    to. With these, a type from anywhere can be described by `Mechanism.closure`; files read and write it once
-    `register` knows the type.
+    `word` says what it is in a file and in a mechanism, `n_sides` and `n_coordinates` how many frames and joint
+    coordinates it holds on to. A type from outside has this method, and files read and write it, once `register` knows
+    the type.
 
     >>> from whippletree.elements.closures import Distance
     >>> rod = Distance(1.2)
@@ -115,6 +115,7 @@ class DeclaredClosure(Declared, Closure):
     True
     """
 
-    word: ClassVar[str] = ""
-    n_sides: ClassVar[int] = 0
-    n_coordinates: ClassVar[int] = 0
+    @property
+    def noun(self) -> str:
+        """What messages call it."""
+        return "a closure"

@@ -9,28 +9,32 @@ import casadi as ca
 
 from whippletree.elements.closures.base import DeclaredClosure, Rows, Side
 from whippletree.elements.closures.basic import d1, d2, s
-from whippletree.elements.declaration import quantity
+from whippletree.elements.declaration import quantity, unit_axis
 from whippletree.spatial.orientation import Direction
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Coincident", "InPlane", "Perpendicular"]
 
-_Z = (0.0, 0.0, 1.0)
-
 
 @dataclass(frozen=True, eq=False)
 class Perpendicular(DeclaredClosure):
-    """Keeps an axis of its first side at a right angle to an axis of its second side (d1); axes are unit vectors.
+    """An axis of the parent at a right angle to an axis of the child (d1 of the basic functions).
 
-    >>> Perpendicular((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)).labels
-    ('moment normal to both axes',)
+    Each axis is given in its body's own axes.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.perpendicular("square", m.ground, m.body("plate"), axis="z", axis_child="x").name
+    'square'
     """
 
     word: ClassVar[str] = "perpendicular"
     n_sides: ClassVar[int] = 2
+    placed_by: ClassVar[tuple[str, ...]] = ()
+    of_bodies: ClassVar[bool] = True
 
-    axis: Direction = quantity(_Z, size=3)
-    axis_child: Direction = quantity(_Z, size=3)
+    axis: Direction = unit_axis()
+    axis_child: Direction = unit_axis()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -44,16 +48,21 @@ class Perpendicular(DeclaredClosure):
 
 @dataclass(frozen=True, eq=False)
 class InPlane(DeclaredClosure):
-    """Keeps the origin of its second side in a plane of its first (d2), at an offset along its unit normal.
+    """A point of the child in a plane of the parent (d2 of the basic functions).
 
-    >>> InPlane((0.0, 0.0, 1.0), 0.2).labels
-    ('force along the normal',)
+    The plane is normal to `normal`, given in the parent's axes, at an `offset` along it from the point `at`.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.in_plane("table", m.ground, m.body("ball"), offset=0.05).name
+    'table'
     """
 
     word: ClassVar[str] = "in_plane"
     n_sides: ClassVar[int] = 2
+    of_bodies: ClassVar[bool] = True
 
-    normal: Direction = quantity(_Z, size=3)
+    normal: Direction = unit_axis()
     offset: Scalar = quantity(0.0, unit="m")
 
     @property
@@ -69,14 +78,17 @@ class InPlane(DeclaredClosure):
 
 @dataclass(frozen=True, eq=False)
 class Coincident(DeclaredClosure):
-    """Keeps the origins of its two sides together (s): a ball joint that is only a closure, without coordinates.
+    """Two points together: what a ball joint holds, without coordinates (s of the basic functions).
 
-    >>> Coincident().n_rows
-    3
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.coincident("pivot", m.ground, m.body("top"), at=(0, 0, 1)).name
+    'pivot'
     """
 
     word: ClassVar[str] = "coincident"
     n_sides: ClassVar[int] = 2
+    of_bodies: ClassVar[bool] = True
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -1,12 +1,15 @@
 """What acts on bodies and joints: springs, friction, stops, contacts, actuators and loads. One type per file."""
 
-from whippletree.elements.declaration import quantity
+from whippletree.elements.declaration import part, quantity, unit_axis
 from whippletree.elements.forces.actuator import Actuator
 from whippletree.elements.forces.base import (
     MOMENT_AND_FORCE,
     ElementForces,
     ElementState,
+    ExpressionLike,
+    ExpressionVector,
     Force,
+    Law,
     Line,
     on_coordinate,
     pure_force,
@@ -37,9 +40,12 @@ __all__ = [
     "Contact",
     "ElementForces",
     "ElementState",
+    "ExpressionLike",
+    "ExpressionVector",
     "Force",
     "Formula",
     "Friction",
+    "Law",
     "LawSpring",
     "Limit",
     "Line",
@@ -48,7 +54,9 @@ __all__ = [
     "TorsionSpring",
     "Tyre",
     "on_coordinate",
+    "part",
     "pure_force",
     "quantity",
     "stretch",
+    "unit_axis",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 
@@ -16,15 +17,22 @@ __all__ = ["Actuator"]
 
 @dataclass(frozen=True, eq=False)
 class Actuator(Force):
-    """Acts on its first joint coordinate with a written effort; the other coordinates and all sides are read.
+    """An effort on a joint coordinate, a number or an expression: a motor, a controller.
 
-    >>> none = ca.SX(0, 1)
-    >>> seen = ElementState((), none, none, none, ca.SX.sym("t"))
-    >>> Actuator(Formula.written(ca.sin(seen.t), seen, none, ())).timed
-    True
+    It acts on the first of its coordinates; the others and all sides are read by the expression.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> hinge = m.revolute("hinge", m.ground, m.body("arm"))
+    >>> m.actuator("servo", hinge, effort=20 * (ca.sin(m.time) - m.coordinate("hinge")) - 2 * m.rate("hinge")).name
+    'servo'
     """
 
-    effort: Formula = part(Formula)
+    word: ClassVar[str] = "actuator"
+    n_coordinates: ClassVar[int] = 1
+    on_rates: ClassVar[bool] = True
+
+    effort: Formula = part(Formula, of="reactions")
 
     @property
     def timed(self) -> bool:

@@ -18,13 +18,16 @@ finite wherever the situation is: elements are traced, and have no branches that
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import casadi as ca
 
 from whippletree.elements.closures.base import Side
-from whippletree.elements.declaration import Declared
+from whippletree.elements.declaration import PlacedElement
 from whippletree.elements.element_tolerances import COINCIDENT, COINCIDENT_POINTS
+from whippletree.errors import ModelError
+from whippletree.foundation.arrays import AnyArray
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import stack
 
@@ -35,13 +38,21 @@ __all__ = [
     "MOMENT_AND_FORCE",
     "ElementForces",
     "ElementState",
+    "ExpressionLike",
+    "ExpressionVector",
     "Force",
+    "Law",
     "Line",
     "SeenFormula",
     "on_coordinate",
     "pure_force",
+    "refused",
     "stretch",
 ]
+
+ExpressionLike: TypeAlias = ca.SX | float
+ExpressionVector: TypeAlias = Sequence[ca.SX | float] | AnyArray | ca.SX
+Law: TypeAlias = ca.SX | float | Callable[..., object]
 
 MOMENT_AND_FORCE = ("mx", "my", "mz", "fx", "fy", "fz")
 """The components of what a joint transmits, in the axes of its frame on the parent."""
@@ -92,13 +103,14 @@ class ElementForces(NamedTuple):
     supplied: ca.SX
 
 
-class Force(Declared):
+class Force(PlacedElement):
     """What a type of force element provides: a frozen dataclass (`eq=False`) whose fields are what a person gives.
 
-    `word` says what it is in a file, `n_sides` and `n_coordinates` how many frames and joint coordinates it acts on.
-    With these, a type from anywhere can be described by `Mechanism.force`; files read and write it once `register`
-    knows the type. An element with auxiliary states of its own names them in `state_labels` and gives their `rates`;
-    it sees them as the first of `z`.
+    `word` says what it is in a file and in a mechanism, `n_sides` and `n_coordinates` how many frames and joint
+    coordinates it acts on. A type from outside has this method, and files read and write it, once `register` knows the
+    type. An element with auxiliary states of its own names them in `state_labels` and gives their `rates`; it sees them
+    as the first of `z`. One that acts `on_rates` takes any freedom of a joint, also those of a quaternion; one on the
+    `whole_joint` takes them all, and sees what the joint transmits.
 
     An element that depends on what joints transmit has `n_loads` unknowns, its loads: `loads(seen)` gives them from
     the wrenches r, and `act` is affine in them. Accelerations, reactions and loads are found together (see
@@ -110,10 +122,9 @@ class Force(Declared):
     SX(-2)
     """
 
-    word: ClassVar[str] = ""
-    n_sides: ClassVar[int] = 0
-    n_coordinates: ClassVar[int] = 0
     state_labels: ClassVar[tuple[str, ...]] = ()
+    on_rates: ClassVar[bool] = False
+    whole_joint: ClassVar[bool] = False
 
     @property
     def timed(self) -> bool:
@@ -158,6 +169,16 @@ class Force(Declared):
     def rates(self, seen: ElementState) -> ca.SX:
         """Return how fast the element's own states change, one entry for each of `state_labels`."""
         return ca.SX(0, 1)
+
+
+def refused(given: str, why: str = "", **others: object) -> None:
+    """Refuse arguments that do not go with another one that is given.
+
+    >>> refused("law", stiffness=None)
+    """
+    for name, value in others.items():
+        if value is not None:
+            raise ModelError(f"give either {given} or {name}" + (f": {why}" if why else ""))
 
 
 class Line(NamedTuple):

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import casadi as ca
 
-from whippletree.elements.declaration import part, quantity
+from whippletree.elements.declaration import ElementAround, part, quantity
 from whippletree.elements.element_tolerances import LEAST_LOAD, LEAST_SLIDING
 from whippletree.elements.forces.base import MOMENT_AND_FORCE, ElementForces, ElementState, Force
+from whippletree.errors import ModelError
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["RUBBING", "BearingFriction"]
 
 RUBBING = {"prismatic": 1, "revolute": 1, "cylindrical": 2, "spherical": 3}
 """The joint types that have bearing friction, and their freedoms."""
+
+_WITHOUT = {"length": ("spherical",), "thrust_radius": ("prismatic", "cylindrical", "spherical")}
+"""What the bearings of some joints do not have."""
 
 MX, MY, MZ, FX, FY, FZ = range(len(MOMENT_AND_FORCE))
 
@@ -50,6 +54,8 @@ class BearingFriction(Force):
     """
 
     word: ClassVar[str] = "friction"
+    has_method: ClassVar[bool] = False
+    whole_joint: ClassVar[bool] = True
 
     joint_type: str = part(str)
     coefficient: Scalar = quantity(sign="not negative")
@@ -58,6 +64,25 @@ class BearingFriction(Force):
     thrust_radius: Scalar | None = quantity(None, unit="m", sign="positive", optional=True)
     preload: Scalar = quantity(0.0, unit="N", sign="not negative")
     speed: Scalar = quantity(0.01, sign="positive")
+
+    def told(self) -> dict[str, Any]:
+        """Return the numbers; the joint says of what type it is."""
+        return {key: value for key, value in super().told().items() if key != "joint_type"}
+
+    def fitted(self, around: ElementAround) -> Self:
+        """Return the friction of the joint that it is in."""
+        name, kind = around.joint()
+        if kind not in RUBBING:
+            raise ModelError(
+                f'joint "{name}" is {kind}: friction by a coefficient is in {", ".join(RUBBING)} joints; write '
+                "another law as the effort of an actuator, in what .reaction returns"
+            )
+        if kind != "prismatic" and self.radius is None:
+            raise ModelError(f'joint "{name}" is {kind}: give the radius of its bearing')
+        for key, without in _WITHOUT.items():
+            if getattr(self, key) is not None and kind in without:
+                raise ModelError(f'joint "{name}" is {kind}: its bearing has no {key}')
+        return replace(self, joint_type=kind)
 
     @property
     def n_loads(self) -> int:

@@ -16,15 +16,16 @@ points; the nearest point of a capsule is held there, and the balance of energy 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import casadi as ca
 
-from whippletree.elements.declaration import quantity
+from whippletree.elements.declaration import quantity, unit_axis
 from whippletree.elements.element_tolerances import COINCIDENT_POINTS, PARALLEL_CAPSULES
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
-from whippletree.elements.forces.capsule_contact import Sliding, between, refuse_no_direction, unit, within
+from whippletree.elements.forces.capsule_contact import Sliding, between, unit, within
 from whippletree.elements.forces.smooth import stopped
+from whippletree.spatial.orientation import Direction
 from whippletree.spatial.scalars import Scalar, Vector3
 from whippletree.spatial.vectors import cross
 
@@ -43,20 +44,25 @@ class BoxContact(Force):
     0.0
     """
 
+    word: ClassVar[str] = "contact_between"
     n_sides: ClassVar[int] = 2
+    has_method: ClassVar[bool] = False
 
     stiffness: Scalar = quantity(unit="N/m", sign="not negative")
     radius: Scalar = quantity(unit="m", sign="not negative")
     size: Vector3 = quantity(unit="m", sign="positive", size=3)
     length: Scalar = quantity(0.0, unit="m", sign="not negative")
-    axis: Vector3 = quantity((0.0, 0.0, 1.0), size=3)
+    axis: Direction = unit_axis()
     damping: Scalar = quantity(0.0, unit="N s/m", sign="not negative")
     friction: Scalar = quantity(0.0, sign="not negative")
     speed: Scalar = quantity(0.01, unit="m/s", sign="positive")
     width: Scalar = quantity(1e-3, unit="m", sign="positive")
 
-    def __post_init__(self) -> None:
-        refuse_no_direction(self, ("axis",))
+    def told(self) -> dict[str, Any]:
+        """Return the numbers before the axis, and the size as that of the child."""
+        own = super().told()
+        last = {"axis": own.pop("axis"), "size_child": own.pop("size")}
+        return own | last
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the two wrenches, what is stored and what is dissipated."""

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import casadi as ca
+import numpy as np
 
-from whippletree.elements.declaration import quantity
-from whippletree.elements.element_tolerances import LEAST_SINE
+from whippletree.elements.declaration import ElementAround, quantity
+from whippletree.elements.element_tolerances import LEAST_SINE, SYMMETRIC
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
+from whippletree.errors import ModelError
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import cross, skew, stack
 
@@ -18,30 +20,49 @@ __all__ = ["Bushing", "rotation_vector"]
 
 @dataclass(frozen=True, eq=False)
 class Bushing(Force):
-    """Resists the motion of side 1 in side 0, from where the two frames coincide.
+    """An elastic hold of a frame on the child to a frame on the parent, in all six directions.
 
-    Its deformation e (6), in the axes of side 0, is the rotation vector of side 1 and the position of its origin. With
-    symmetric matrices K and C, given row after row,
+    `stiffness` and `damping` are six numbers, three for rotations about x, y, z of the frame on the parent and three
+    for displacements along them, or symmetric 6 x 6 matrices K and C. The frames, given as for the joint `fixed`,
+    coincide where nothing is deformed. The deformation e (6), in the axes of side 0, the parent's, is the rotation
+    vector of side 1 and the position of its origin, and
 
         U = e^T K e / 2,      wrench_s = -E_s^T (K e + C e'),      e' = E_0 [w_0; u_0] + E_1 [w_1; u_1]
 
     so that the pair of wrenches is in balance, and that what is not dissipated is stored, exactly, however large the
     deformation. Only a rotation by half a turn has no direction: the moment changes its sign there, steeply.
 
-    >>> Bushing.diagonal((1.0,) * 6, (0.0,) * 6).stiffness[7]
-    1.0
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> rubber = (50, 50, 20, 1e6, 1e6, 2e5)
+    >>> m.bushing("mount", m.ground, m.body("engine"), at=(0, 0, 1), stiffness=rubber).name
+    'mount'
     """
 
+    word: ClassVar[str] = "bushing"
     n_sides: ClassVar[int] = 2
+    placed_by: ClassVar[tuple[str, ...]] = ("at", "pose")
+    drawn: ClassVar[str] = "spring"
 
-    stiffness: tuple[Scalar, ...] = quantity(size=36)
-    damping: tuple[Scalar, ...] = quantity(size=36)
+    stiffness: tuple[Scalar, ...] = quantity(square=6)
+    damping: tuple[Scalar, ...] = quantity((0.0,) * 36, square=6)
 
     @classmethod
     def diagonal(cls, stiffness: tuple[Scalar, ...], damping: tuple[Scalar, ...]) -> Self:
         """Return the bushing whose six directions do not act on each other."""
         matrices = [tuple(d[i] if i == j else 0.0 for i in range(6) for j in range(6)) for d in (stiffness, damping)]
         return cls(*matrices)
+
+    def fitted(self, around: ElementAround) -> Self:
+        """Check that the matrices are symmetric, and not negative in any direction."""
+        for what, entries in (("stiffness", self.stiffness), ("damping", self.damping)):
+            matrix = np.array(around.values_of(entries, what)).reshape(6, 6)
+            size = np.abs(matrix).max()
+            if np.abs(matrix - matrix.T).max() > SYMMETRIC * size:
+                raise ModelError(f"{what} must be a symmetric matrix")
+            if np.linalg.eigvalsh(matrix / (size or 1.0))[0] < -SYMMETRIC:
+                raise ModelError(f"{what} must not be negative in any direction")
+        return self
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the two wrenches, what is stored and what is dissipated."""

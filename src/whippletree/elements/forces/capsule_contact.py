@@ -14,54 +14,74 @@ capsule, the force has a corner.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 
 from whippletree.elements.closures.base import Side
-from whippletree.elements.declaration import quantity
+from whippletree.elements.declaration import quantity, unit_axis
 from whippletree.elements.element_tolerances import COINCIDENT_POINTS, PARALLEL_CAPSULES
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
 from whippletree.elements.forces.smooth import rubbed, stopped
 from whippletree.errors import ModelError
-from whippletree.spatial.scalars import Scalar, Vector3, shown
+from whippletree.spatial.orientation import Direction
+from whippletree.spatial.scalars import Scalar, Vector3, VectorLike, vector
 from whippletree.spatial.vectors import cross, stack
 
-__all__ = ["CapsuleContact", "Sliding", "between", "nearest", "refuse_no_direction", "unit", "within"]
-
-_Z = (0.0, 0.0, 1.0)
+__all__ = ["CapsuleContact", "Sliding", "between", "nearest", "unit", "within"]
 
 
 @dataclass(frozen=True, eq=False)
 class CapsuleContact(Force):
-    """Pushes two capsules apart, or spheres, which are capsules without length.
+    """A contact that keeps a sphere or capsule of the parent out of a sphere, capsule or box of the child.
 
-    Each has its middle at the origin of its side and lies along its `axis`, a unit vector there; `length` is without
-    the round ends. The normal force is as that of `Contact`. Friction acts at one point for both, midway between the
-    surfaces.
+    A sphere has a `radius`, and its middle at `at`; a capsule has a `length` besides, which is without its round
+    ends, and lies along `axis`. Those of the child are `radius_child`, `length_child` and so on; with `size_child`
+    it has a box instead, with its middle at `at_child` and its edges along the axes of the place. Normal force and
+    friction are as for `contact`, and the same on both. A pair touches at one point, which moves smoothly.
 
-    >>> CapsuleContact(1e5, 0.1, 0.2).friction
-    0.0
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> one, other = m.body("one", mass=1.0), m.body("other", mass=1.0)
+    >>> m.contact_between("hit", one, other, radius=0.1, radius_child=0.2, stiffness=1e5).name
+    'hit'
     """
 
+    word: ClassVar[str] = "contact_between"
     n_sides: ClassVar[int] = 2
 
     stiffness: Scalar = quantity(unit="N/m", sign="not negative")
-    radius: Scalar = quantity(unit="m", sign="not negative")
-    radius_child: Scalar = quantity(unit="m", sign="not negative")
+    radius: Scalar = quantity(0.0, unit="m", sign="not negative")
+    radius_child: Scalar = quantity(0.0, unit="m", sign="not negative")
     length: Scalar = quantity(0.0, unit="m", sign="not negative")
     length_child: Scalar = quantity(0.0, unit="m", sign="not negative")
-    axis: Vector3 = quantity(_Z, size=3)
-    axis_child: Vector3 = quantity(_Z, size=3)
+    axis: Direction = unit_axis()
+    axis_child: Direction = unit_axis()
     damping: Scalar = quantity(0.0, unit="N s/m", sign="not negative")
     friction: Scalar = quantity(0.0, sign="not negative")
     speed: Scalar = quantity(0.01, unit="m/s", sign="positive")
     width: Scalar = quantity(1e-3, unit="m", sign="positive")
 
-    def __post_init__(self) -> None:
-        refuse_no_direction(self, ("axis", "axis_child"))
+    @classmethod
+    def given(cls, *, size_child: VectorLike | None = None, **own: Any) -> Force:
+        """Return the contact of two capsules, or of one and a box."""
+        if size_child is None:
+            return cls(**own)
+        from whippletree.elements.forces.box_contact import BoxContact  # which is built on this module
+
+        for what in ("radius_child", "length_child"):
+            value = own.pop(what)
+            if not isinstance(value, int | float) or value != 0:
+                raise ModelError(f"give either size_child (a box) or {what}: a box has sharp edges")
+        own.pop("axis_child")
+        return BoxContact(size=vector(size_child, "size_child"), **own)
+
+    def told(self) -> dict[str, Any]:
+        """Return the numbers before the axes."""
+        own = super().told()
+        axes = {name: own.pop(name) for name in ("axis", "axis_child")}
+        return own | axes
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the two wrenches, what is stored and what is dissipated."""
@@ -90,17 +110,6 @@ def unit(axis: Vector3) -> ca.SX:
     """
     column = ca.SX(ca.vertcat(*axis))
     return column / ca.sqrt(ca.sumsqr(column))
-
-
-def refuse_no_direction(contact: Force, names: Sequence[str]) -> None:
-    """Refuse axes of a contact that are zero.
-
-    >>> refuse_no_direction(CapsuleContact(1e5, 0.1, 0.1), ["axis"])
-    """
-    for name in names:
-        axis = getattr(contact, name)
-        if len(axis) == 3 and all(isinstance(entry, int | float) and entry == 0 for entry in axis):
-            raise ModelError(f"{name} must be a direction, got {shown(axis)}")
 
 
 class Sliding(NamedTuple):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import casadi as ca
 
 from whippletree.elements.closures.base import Side
-from whippletree.elements.declaration import ANY, part, quantity
+from whippletree.elements.declaration import ANY, part, quantity, unit_axis
 from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula
 from whippletree.elements.forces.formula import Formula
 from whippletree.elements.forces.smooth import Stop, rubbed, stopped
-from whippletree.spatial.scalars import Scalar, Vector3
+from whippletree.errors import ModelError
+from whippletree.spatial.orientation import AxisLike, Direction, direction
+from whippletree.spatial.scalars import Scalar, VectorLike, listed, scalar, vector
 from whippletree.spatial.vectors import cross, stack
 
 __all__ = ["Contact"]
@@ -20,45 +24,68 @@ __all__ = ["Contact"]
 
 @dataclass(frozen=True, eq=False)
 class Contact(Force):
-    """Pushes spheres on its first side out of the plane normal . x = height.
+    """A contact that keeps a part of a body out of the ground plane normal . x = offset.
 
-    Their centres are `points` in the axes of that side, three numbers each; with none, there is one sphere around its
-    origin. `normal` is a unit vector in ground axes, in plain numbers. The normal force N grows with the depth, takes
-    hold over `width`, and never pulls (see `smooth`). Friction acts at the lowest point of the sphere against the
-    velocity u that it has along the plane: -friction N u / sqrt(|u|^2 + speed^2).
+    It is a point, at `at`, or a sphere of some `radius` around it. With a `length` it is a capsule that lies along
+    `axis`, its length without the round ends; with a `size`, the eight corners of a box with its middle there; or all
+    `points` that are listed, measured from there. All are in the axes of the place.
 
-    The height is a formula of positions and time: a ground that moves does work, and so does a profile, whose force
-    keeps the direction of `normal`.
+    The normal force N takes hold smoothly over `width`, is a spring with a damper beyond, and never pulls. Friction
+    acts at the lowest point of each sphere against the velocity u that it has along the plane, as -friction N u /
+    sqrt(|u|^2 + speed^2): less where the point slides slower than `speed`. `offset` may be an expression in positions
+    and time: a ground that moves does work, and so does a profile, on which the force keeps the direction of `normal`.
 
-    >>> none = ca.SX(0, 1)
-    >>> flat = Formula.written(ca.SX(0), ElementState((), none, none, none, ca.SX.sym("t")), none, ())
-    >>> Contact(flat, (0.0, 0.0, 1.0), 0.3, 1e5, 100.0, 0.8, 0.01, 1e-3).timed
-    False
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.contact("tyre", m.body("wheel"), radius=0.3, stiffness=2e5, damping=500, friction=0.9).name
+    'tyre'
     """
 
-    height: Formula = part(Formula)
-    normal: Vector3 = quantity(size=3)
-    radius: Scalar = quantity(unit="m", sign="not negative")
-    stiffness: Scalar = quantity(unit="N/m", sign="not negative")
-    damping: Scalar = quantity(unit="N s/m", sign="not negative")
-    friction: Scalar = quantity(sign="not negative")
-    speed: Scalar = quantity(unit="m/s", sign="positive")
-    width: Scalar = quantity(unit="m", sign="positive")
+    word: ClassVar[str] = "contact"
+    n_sides: ClassVar[int] = 1
+
+    offset: Formula = part(Formula, 0.0, of="positions")
+    normal: Direction = unit_axis()
+    radius: Scalar = quantity(0.0, unit="m", sign="not negative")
+    stiffness: Scalar = quantity(unit="N/m", sign="not negative", needed=True)
+    damping: Scalar = quantity(0.0, unit="N s/m", sign="not negative")
+    friction: Scalar = quantity(0.0, sign="not negative")
+    speed: Scalar = quantity(0.01, unit="m/s", sign="positive")
+    width: Scalar = quantity(1e-3, unit="m", sign="positive")
     points: tuple[Scalar, ...] = quantity((), unit="m", size=ANY)
+
+    @classmethod
+    def given(
+        cls,
+        *,
+        length: Scalar | None = None,
+        axis: AxisLike = "z",
+        size: VectorLike | None = None,
+        points: Sequence[VectorLike] = (),
+        **own: Any,
+    ) -> Self:
+        """Return the contact whose spheres have their centres where a person says: none is the point itself."""
+        return cls(points=_centres(length, axis, size, points), **own)
+
+    def told(self) -> dict[str, Any]:
+        """Return the numbers, and the centres point by point."""
+        own = super().told()
+        points = [self.points[i : i + 3] for i in range(0, len(own.pop("points")), 3)]
+        return {"normal": own.pop("normal"), **own, **({"points": points} if points else {})}
 
     @property
     def timed(self) -> bool:
         """Whether the ground moves with time."""
-        return self.height.timed
+        return self.offset.timed
 
     def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
         """Return the formula of the height."""
-        return (SeenFormula(self.height, seen.beyond(1, 0), ca.SX(0, 1)),)
+        return (SeenFormula(self.offset, seen.beyond(1, 0), ca.SX(0, 1)),)
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the wrench on the body, the sum over the spheres."""
         ground = seen.beyond(1, 0)
-        height, rise = self.height.value(ground), self.height.rate(ground)
+        height, rise = self.offset.value(ground), self.offset.rate(ground)
         wrench, stored, dissipated, supplied = ca.SX.zeros(6), ca.SX(0), ca.SX(0), ca.SX(0)
         for centre in self._centres(seen.sides[0]):
             stop, push = self._sphere(seen.sides[0], centre, height, rise)
@@ -89,3 +116,21 @@ class _Push(NamedTuple):
 
     wrench: ca.SX
     rubbed: ca.SX
+
+
+def _centres(
+    length: Scalar | None, axis: AxisLike, size: VectorLike | None, points: Sequence[VectorLike]
+) -> tuple[Scalar, ...]:
+    """Return the points of a body that touch the ground, given in one of three ways."""
+    if sum(given is not None for given in (length, size)) + bool(listed(points)) > 1:
+        raise ModelError("give either length (a capsule), size (a box) or points")
+    if length is not None:
+        half = scalar(length, "length") / 2
+        return tuple(sign * half * entry for sign in (1.0, -1.0) for entry in direction(axis))
+    if size is not None:
+        a, b, c = (entry / 2 for entry in vector(size, "size"))
+        corners = itertools.product((a, -a), (b, -b), (c, -c))
+        return tuple(entry for corner in corners for entry in corner)
+    if not isinstance(points, list | tuple):
+        raise ModelError("points must be a list of points, three numbers each")
+    return tuple(entry for point in points for entry in vector(point, "points"))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import casadi as ca
+import numpy as np
 
-from whippletree.elements.declaration import part, quantity
+from whippletree.elements.declaration import ElementAround, Several, part, quantity
+from whippletree.elements.element_tolerances import ENERGY_SLOPE
 from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula, pure_force, stretch
 from whippletree.elements.forces.formula import Formula
+from whippletree.errors import ModelError
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["LawSpring"]
@@ -29,8 +33,43 @@ class LawSpring(Force):
     True
     """
 
-    law: Formula = part(Formula)
+    word: ClassVar[str] = "spring"
+    n_sides: ClassVar[int] = 2
+    has_method: ClassVar[bool] = False
+    drawn: ClassVar[str] = "spring"
+
+    law: Formula = part(Formula, of="length")
     free_length: Scalar = quantity(unit="m", sign="not negative")
+
+    @classmethod
+    def written(cls, law: object, energy: object, free_length: Scalar) -> Self:
+        """Return the spring with a law, and its energy unless that is None, which are read when it is described."""
+        both: Any = Several(1, {"law": law} if energy is None else {"law": law, "energy": energy})
+        return cls(both, free_length)
+
+    def told(self) -> dict[str, Any]:
+        """Return the length before the law."""
+        return {"free_length": self.free_length, "law": self.law}
+
+    def fitted(self, around: ElementAround) -> Self:
+        """Check at some elongations that the law at rest is the derivative of its energy."""
+        if self.law.size == 1:
+            return self
+        if not self.law.own:
+            raise ModelError("energy goes with a law that depends on elongation, its rate and parameters alone")
+        x, none = ca.SX.sym("x"), ca.SX(0, 1)
+        values = around.values_of(self.law.arguments, "a parameter")
+        column = self.law.function(ca.SX(9, 0), *[ca.SX(3, 0)] * 3, none, none, none, ca.vertcat(x, 0), 0, values)
+        both = ca.Function("both", [x], [column[0], ca.gradient(column[1], x)])
+        sizes = np.geomspace(1e-3, 1.0, 7)
+        for point in (*sizes, *-sizes):
+            force, slope = (float(each) for each in both(point))
+            if np.isfinite([force, slope]).all() and abs(force - slope) > ENERGY_SLOPE * (abs(force) + abs(slope)):
+                raise ModelError(
+                    f"energy does not belong to the law: at the elongation {point:g} and at rest the law gives "
+                    f"{force:g}, but the derivative of the energy is {slope:g}"
+                )
+        return self
 
     @property
     def timed(self) -> bool:

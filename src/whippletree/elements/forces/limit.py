@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import casadi as ca
 
-from whippletree.elements.declaration import quantity
+from whippletree.elements.declaration import ElementAround, quantity
 from whippletree.elements.forces.base import ElementForces, ElementState, Force, on_coordinate
 from whippletree.elements.forces.smooth import stopped
+from whippletree.errors import ModelError
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Limit"]
@@ -17,12 +18,15 @@ __all__ = ["Limit"]
 
 @dataclass(frozen=True, eq=False)
 class Limit(Force):
-    """Pushes a joint coordinate back below `upper` and above `lower`, each None if there is no such stop.
+    """Stops that keep a joint coordinate above `lower` and below `upper`, either of which may be left out.
 
-    A stop takes hold over a width, is stiff beyond, and never pulls: see `smooth`.
+    A stop takes hold smoothly over `width`, and is a spring with a damper beyond; it never pulls.
 
-    >>> Limit(None, 1.5, 1e4, 10.0, 1e-3).entries()
-    (1.5, 10000.0, 10.0, 0.001)
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> hinge = m.revolute("hinge", m.ground, m.body("flap"))
+    >>> m.limit("stop", hinge, lower=-0.5, upper=1.2, stiffness=1e4, damping=20).name
+    'stop'
     """
 
     word: ClassVar[str] = "limit"
@@ -33,6 +37,16 @@ class Limit(Force):
     stiffness: Scalar = quantity(sign="not negative")
     damping: Scalar = quantity(0.0, sign="not negative")
     width: Scalar = quantity(1e-3, sign="positive")
+
+    def fitted(self, around: ElementAround) -> Self:
+        """Check that there is a stop, and room between two."""
+        if self.lower is None and self.upper is None:
+            raise ModelError("give lower, upper, or both")
+        if self.lower is not None and self.upper is not None:
+            a, b = around.values_of([self.lower, self.upper], "a limit")
+            if a >= b:
+                raise ModelError(f"lower must be less than upper, got {a:g} and {b:g}")
+        return self
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the effort; what the stops store and dissipate."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import casadi as ca
 
-from whippletree.elements.declaration import part
-from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula
+from whippletree.elements.declaration import Several, part
+from whippletree.elements.forces.base import ElementForces, ElementState, ExpressionVector, Force, SeenFormula, refused
 from whippletree.elements.forces.formula import Formula
+from whippletree.errors import ModelError
+from whippletree.spatial.scalars import shown
 from whippletree.spatial.vectors import stack
 
 __all__ = ["Load"]
@@ -16,18 +19,48 @@ __all__ = ["Load"]
 
 @dataclass(frozen=True, eq=False)
 class Load(Force):
-    """Acts on its first side with a written wrench [moment; force]; the other sides and all coordinates are read.
+    """A force and a moment, or a wrench [moment; force], on a body or frame at the point `at`.
 
-    The wrench is in ground axes, or, if it `follows`, in those of the side.
+    These are numbers or expressions, in the axes of the ground, or with `frame="body"` of the place itself, which the
+    load then `follows`. It acts on the first of its sides; the others and all coordinates are read by the expressions.
 
-    >>> none = ca.SX(0, 1)
-    >>> seen = ElementState((), none, none, none, ca.SX.sym("t"))
-    >>> Load(Formula.written(ca.SX([0, 0, 0, 0, 0, 5]), seen, none, ()), False).timed
-    False
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.load("thrust", m.body("rocket"), force=(0, 0, 100 * ca.exp(-m.time)), frame="body").name
+    'thrust'
     """
 
-    wrench: Formula = part(Formula)
+    word: ClassVar[str] = "load"
+    n_sides: ClassVar[int] = 1
+
+    wrench: Formula = part(Formula, size=6, of="reactions")
     follows: bool = part(bool)
+
+    @classmethod
+    def given(
+        cls,
+        *,
+        force: ExpressionVector | None = None,
+        moment: ExpressionVector | None = None,
+        wrench: ExpressionVector | None = None,
+        frame: str = "ground",
+    ) -> Self:
+        """Return the load that a person describes so."""
+        if not isinstance(frame, str) or frame not in ("ground", "body"):
+            raise ModelError(f'frame must be "ground" or "body", got {shown(frame)}')
+        both: Any = wrench
+        if wrench is not None:
+            refused("wrench", "it holds both", force=force, moment=moment)
+        elif force is None and moment is None:
+            raise ModelError("give force, moment, or wrench = [moment; force]")
+        else:
+            none = (0.0, 0.0, 0.0)
+            both = Several(3, {"moment": none if moment is None else moment, "force": none if force is None else force})
+        return cls(both, frame == "body")
+
+    def told(self) -> dict[str, Any]:
+        """Return the wrench, and whose axes it is in."""
+        return {"wrench": self.wrench, **({"frame": "body"} if self.follows else {})}
 
     @property
     def timed(self) -> bool:

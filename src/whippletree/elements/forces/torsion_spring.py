@@ -14,10 +14,13 @@ __all__ = ["TorsionSpring"]
 
 @dataclass(frozen=True, eq=False)
 class TorsionSpring(Force):
-    """Acts on a joint coordinate q with the effort -stiffness (q - rest) - damping q'.
+    """A spring and damper on a joint coordinate q, an angle or a displacement: -stiffness (q - rest) - damping q'.
 
-    >>> TorsionSpring(2.0, 0.5, 0.1).kind
-    'TorsionSpring'
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> hinge = m.revolute("hinge", m.ground, m.body("flap"))
+    >>> m.torsion_spring("return", hinge, stiffness=2.0, rest=0.1).name
+    'return'
     """
 
     word: ClassVar[str] = "torsion_spring"

@@ -28,19 +28,23 @@ taken there, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.declaration import part, quantity
+from whippletree.elements.declaration import part, quantity, unit_axis
 from whippletree.elements.element_tolerances import COINCIDENT_POINTS, TYRE_LOAD_SHARE, UPRIGHT
 from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula
 from whippletree.elements.forces.formula import Formula
 from whippletree.elements.forces.smooth import Stop, gate, stopped
-from whippletree.spatial.scalars import Scalar, Vector3
+from whippletree.spatial.orientation import Direction
+from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import cross, stack
 
 __all__ = ["Tyre"]
+
+
+_ROLLS = "a tyre answers over a length that it rolls"
 
 
 class _Patch(NamedTuple):
@@ -63,42 +67,58 @@ class _Patch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tyre(Force):
-    """Carries a wheel, whose `axis` is a unit vector in the axes of its side, on the plane normal . x = height.
+    """A tyre that slips, relaxes and slides, and carries a wheel on the road normal . x = offset.
 
-    Without `friction` (None) the tyre is linear: its force along the road grows with slip without bound. All
-    stiffnesses are those at the load that the tyre is made for. `rolling_resistance` times the normal force and the
-    radius is the moment against the wheel's turning.
+    The wheel turns about `axis` through the point `at`. `stiffness` and `damping` are vertical; forces along the road
+    are `slip_stiffness` times the longitudinal slip (as `cornering_stiffness` unless given) and `cornering_stiffness`
+    times the slip angle for little slip, once the wheel has rolled a few times the lengths `relaxation` and
+    `lateral_relaxation` (the radius, and as the other, unless given). All are those at the load that the tyre is made
+    for. With `friction` the force is never more than that times the normal force; without, the tyre is linear. `trail`
+    is the pneumatic trail, `rolling_resistance` the moment against rolling over normal force and radius. Slower than
+    `speed` the tyre creeps. `offset` is as for `contact`. Its two deflections are auxiliary states, zero at the start
+    unless `initial` is given. The equations are in `whippletree.elements.forces.tyre`.
 
-    >>> Tyre.state_labels
-    ('longitudinal deflection', 'lateral deflection')
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.tyre("front", m.body("wheel", mass=20.0), radius=0.3, stiffness=2e5, cornering_stiffness=6e4).name
+    'front'
     """
 
+    word: ClassVar[str] = "tyre"
+    n_sides: ClassVar[int] = 1
+    on: ClassVar[str] = "wheel"
     state_labels: ClassVar[tuple[str, ...]] = ("longitudinal deflection", "lateral deflection")
 
-    height: Formula = part(Formula)
-    normal: Vector3 = quantity(size=3)
-    axis: Vector3 = quantity(size=3)
-    radius: Scalar = quantity(unit="m", sign="positive")
-    stiffness: Scalar = quantity(unit="N/m", sign="positive")
-    damping: Scalar = quantity(unit="N s/m", sign="not negative")
-    cornering_stiffness: Scalar = quantity(unit="N/rad", sign="not negative")
-    slip_stiffness: Scalar = quantity(unit="N", sign="not negative")
-    relaxation: Scalar = quantity(unit="m", sign="positive", why="a tyre answers over a length that it rolls")
-    lateral_relaxation: Scalar = quantity(unit="m", sign="positive", why="a tyre answers over a length that it rolls")
+    offset: Formula = part(Formula, 0.0, of="positions")
+    normal: Direction = unit_axis()
+    axis: Direction = unit_axis("y")
+    radius: Scalar = quantity(unit="m", sign="positive", needed=True)
+    stiffness: Scalar = quantity(unit="N/m", sign="positive", needed=True)
+    damping: Scalar = quantity(0.0, unit="N s/m", sign="not negative")
+    cornering_stiffness: Scalar = quantity(unit="N/rad", sign="not negative", needed=True)
+    slip_stiffness: Scalar = quantity(unit="N", sign="not negative", like="cornering_stiffness")
+    relaxation: Scalar = quantity(unit="m", sign="positive", why=_ROLLS, like="radius")
+    lateral_relaxation: Scalar = quantity(unit="m", sign="positive", why=_ROLLS, like="relaxation")
     friction: Scalar | None = quantity(None, sign="positive", why="None is a linear tyre", optional=True)
     trail: Scalar = quantity(0.0, unit="m", sign="not negative")
     rolling_resistance: Scalar = quantity(0.0, sign="not negative")
     speed: Scalar = quantity(0.01, unit="m/s", sign="positive")
     width: Scalar = quantity(1e-3, unit="m", sign="positive")
 
+    def told(self) -> dict[str, Any]:
+        """Return the road before the numbers, and the axis after them."""
+        own = super().told()
+        axis = own.pop("axis")
+        return {"normal": own.pop("normal"), **own, "axis": axis}
+
     @property
     def timed(self) -> bool:
         """Whether the road moves with time."""
-        return self.height.timed
+        return self.offset.timed
 
     def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
         """Return the formula of the road's height."""
-        return (SeenFormula(self.height, self._road(seen), ca.SX(0, 1)),)
+        return (SeenFormula(self.offset, self._road(seen), ca.SX(0, 1)),)
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the wrench on the wheel at its centre."""
@@ -138,8 +158,8 @@ class Tyre(Force):
         length = ca.sqrt(ca.sumsqr(forward) + UPRIGHT**2)
         x = forward / length
         lowest = self.radius * cross(spin, x)  # downward in the wheel's plane
-        rise = self.height.rate(road)
-        depth = self.height.value(road) - ca.dot(n, side.p + lowest)
+        rise = self.offset.rate(road)
+        depth = self.offset.value(road) - ca.dot(n, side.p + lowest)
         # of the rim, another point may become the lowest: it moves along x, which does not change the depth
         sinking = rise - ca.dot(n, side.u + cross(side.w, lowest))
         stop = stopped(depth, sinking, self.stiffness, self.damping, self.width)

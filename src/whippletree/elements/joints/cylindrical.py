@@ -15,10 +15,12 @@ __all__ = ["Cylindrical"]
 
 @dataclass(frozen=True)
 class Cylindrical(Joint):
-    """An angle about the axis and a displacement along it.
+    """A sleeve: the child turns about an axis and slides along it; an angle and a displacement.
 
-    >>> Cylindrical().joint_map(ca.SX([1, 0, 0.5])).shape
-    (6, 2)
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.cylindrical("sleeve", m.ground, m.body("rod")).name
+    'sleeve'
     """
 
     kind: ClassVar[str] = "cylindrical"

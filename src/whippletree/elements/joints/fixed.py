@@ -15,10 +15,14 @@ __all__ = ["Fixed"]
 
 @dataclass(frozen=True)
 class Fixed(Joint):
-    """The child is welded to the parent.
+    """A weld: the frame at `at` on the parent is the frame at `at_child` on the child.
 
-    >>> Fixed().nv
-    0
+    `pose` and `pose_child` give an orientation as well.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.fixed("weld", m.ground, m.body("post"), at=(1, 0, 0)).name
+    'weld'
     """
 
     kind: ClassVar[str] = "fixed"

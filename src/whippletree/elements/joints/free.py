@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.joints.base import Joint
-from whippletree.elements.joints.spherical import Spherical, quaternion_rates, random_quaternion
+from whippletree.elements.joints.spherical import Spherical, quaternion_rates, random_quaternion, with_coordinates
 from whippletree.foundation.arrays import Array
 from whippletree.spatial import (
     Rotation,
@@ -32,10 +32,15 @@ __all__ = ["Free"]
 
 @dataclass(frozen=True)
 class Free(Joint):
-    """A unit quaternion and a position in parent axes; velocities are [angular; linear] in child axes.
+    """No hold: the child moves every way; a unit quaternion and a position in parent axes.
 
-    >>> Free().neutral()
-    array([1., 0., 0., 0., 0., 0., 0.])
+    Velocities are [angular; linear] in child axes. With `coordinates="euler"` or `"bryant"` there are three angles, as
+    for `spherical`, and a position; velocities are the rates of these six.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.free("flight", m.ground, m.body("satellite")).name
+    'flight'
     """
 
     kind: ClassVar[str] = "free"
@@ -48,6 +53,11 @@ class Free(Joint):
     along_child: ClassVar[bool] = True
     n_axes: ClassVar[int] = 0
     holds: ClassVar[tuple[str, ...] | None] = ()
+
+    @classmethod
+    def given(cls, *, coordinates: str = "quaternion") -> Joint:
+        """Return the joint with such coordinates."""
+        return with_coordinates(cls, coordinates)
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return the rotation matrix, column by column, and the position."""

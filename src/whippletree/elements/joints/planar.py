@@ -15,10 +15,15 @@ __all__ = ["Planar"]
 
 @dataclass(frozen=True)
 class Planar(Joint):
-    """An angle about the normal (z), and displacements along the parent's x and y of the joint frame.
+    """A table: the child moves in the plane normal to `axis`; an angle and two displacements.
 
-    >>> Planar().nq
-    3
+    The displacements are along x and y of the joint frame on the parent: for the axis
+    "z" the parent's x and y, for "x" its y and z, for "y" its z and x; with a pose, the x and y of the pose.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.planar("table", m.ground, m.body("puck"), axis="z").name
+    'table'
     """
 
     kind: ClassVar[str] = "planar"

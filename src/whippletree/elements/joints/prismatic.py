@@ -15,10 +15,12 @@ __all__ = ["Prismatic"]
 
 @dataclass(frozen=True)
 class Prismatic(Joint):
-    """One displacement along the axis.
+    """A slide: the child moves along an axis; the coordinate is the displacement.
 
-    >>> Prismatic().joint_map(ca.SX([0.5]))[5]
-    SX(1)
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.prismatic("slide", m.ground, m.body("piston"), axis="x").name
+    'slide'
     """
 
     kind: ClassVar[str] = "prismatic"

@@ -17,10 +17,14 @@ __all__ = ["Screw"]
 
 @dataclass(frozen=True)
 class Screw(Joint):
-    """One angle about the axis; the child advances by `lead` metres per turn.
+    """A thread: the child turns about an axis and advances by `lead` metres per turn.
 
-    >>> Screw(lead=2 * math.pi).joint_map(ca.SX([1, 0, 0]))[5]
-    SX(1)
+    The coordinate is the angle. A negative lead is a left-handed thread.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.screw("spindle", m.ground, m.body("nut"), lead=0.005).name
+    'spindle'
     """
 
     lead: float | ca.SX = quantity(unit="m", sign="not zero", why="a screw without advance is a revolute joint")

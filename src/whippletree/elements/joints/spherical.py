@@ -9,7 +9,9 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.joints.base import Joint
+from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
+from whippletree.foundation.late_imports import imported
 from whippletree.spatial import (
     Rotation,
     Shift,
@@ -21,8 +23,11 @@ from whippletree.spatial import (
     quaternion_product,
     rotation_of_quaternion,
 )
+from whippletree.spatial.scalars import shown
 
-__all__ = ["Spherical", "quaternion_rates", "random_quaternion"]
+__all__ = ["Spherical", "quaternion_rates", "random_quaternion", "with_coordinates"]
+
+_BY = {"quaternion": "", "euler": "Euler", "bryant": "Bryant"}
 
 
 def quaternion_rates(e: ca.SX) -> ca.SX:
@@ -45,12 +50,36 @@ def random_quaternion(rng: np.random.Generator) -> Array:
     return np.asarray(e / np.linalg.norm(e))
 
 
+def with_coordinates(usual: type[Joint], coordinates: str) -> Joint:
+    """Return the joint that moves like the usual one and has such coordinates.
+
+    >>> with_coordinates(Spherical, "euler").nq
+    3
+    """
+    if not isinstance(coordinates, str) or coordinates not in _BY:
+        known = ", ".join(f'"{name}"' for name in _BY)
+        raise ModelError(f"coordinates must be one of {known}, got {shown(coordinates)}")
+    if coordinates == "quaternion":
+        return usual()
+    found: Joint = imported("whippletree.elements.joints", usual.__name__ + _BY[coordinates])()
+    return found
+
+
 @dataclass(frozen=True)
 class Spherical(Joint):
-    """A unit quaternion (w, x, y, z) of child in parent; velocities are the angular velocity in child axes.
+    """A ball: the child turns every way about a point; a unit quaternion (w, x, y, z) of child in parent.
 
-    >>> Spherical().neutral()
-    array([1., 0., 0., 0.])
+    Velocities are the angular velocity in child axes. With `coordinates="euler"` or `"bryant"` there are three angles
+    instead, and velocities are their rates: about z, x, z or x, y, z, each axis as turned by those before. They lock
+    where the first axis and the third fall together: Euler's where the joint frames coincide, Bryant's after a quarter
+    turn about y.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.spherical("ball", m.ground, m.body("arm")).name
+    'ball'
+    >>> m.spherical("gimbals", m.ground, m.body("rotor"), coordinates="bryant").name
+    'gimbals'
     """
 
     kind: ClassVar[str] = "spherical"
@@ -72,6 +101,11 @@ class Spherical(Joint):
     along_child: ClassVar[bool] = True
     n_axes: ClassVar[int] = 0
     holds: ClassVar[tuple[str, ...] | None] = ("point",)
+
+    @classmethod
+    def given(cls, *, coordinates: str = "quaternion") -> Joint:
+        """Return the joint with such coordinates."""
+        return with_coordinates(cls, coordinates)
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return the rotation matrix, column by column."""

@@ -15,10 +15,16 @@ __all__ = ["Universal"]
 
 @dataclass(frozen=True)
 class Universal(Joint):
-    """Two angles: about the parent's axis (x of the joint frame), and about the child's (z).
+    """A cardan joint: the child turns about an axis of the parent, then about an axis of its own; two angles.
 
-    >>> Universal().joint_map(ca.SX([1, 0, 1, 0])).shape
-    (6, 2)
+    `axis` is fixed in the parent, "x" unless given; `axis_child` is fixed in the child, "y" unless given, and
+    perpendicular to it at zero coordinates, when the bodies are parallel. In a `pose`, x is the first axis and z the
+    second, which are those of the joint frame.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.universal("cardan", m.ground, m.body("shaft"), axis="x", axis_child="y").name
+    'cardan'
     """
 
     kind: ClassVar[str] = "universal"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, TypeAlias
 
 import casadi as ca
@@ -13,22 +12,9 @@ import casadi as ca
 from whippletree.elements.bodies import BodyKind, FlexibleBody, MassProperties, Shape
 from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
-from whippletree.elements.declaration import quantities
+from whippletree.elements.declaration import parts, quantities
 from whippletree.elements.drivers import CurveByPieces, Motion, curve_of
-from whippletree.elements.forces import (
-    MOMENT_AND_FORCE,
-    Actuator,
-    BearingFriction,
-    BoxContact,
-    Bushing,
-    CapsuleContact,
-    Contact,
-    Force,
-    Formula,
-    LawSpring,
-    Load,
-    Tyre,
-)
+from whippletree.elements.forces import MOMENT_AND_FORCE, Force, Formula
 from whippletree.elements.joints.angles import ThreeAngles
 from whippletree.errors import FileError, ModelError
 from whippletree.model.catalogue import registered
@@ -196,7 +182,7 @@ class Sections:
                 f'joint "{use.name}" is {type(joint).__name__}, which a file cannot hold: '
                 "whippletree.register makes a type known to files"
             )
-        head |= {name: self._number(getattr(joint, name)) for name in _field_names(joint)}
+        head |= {name: self._number(getattr(joint, name)) for name in quantities(joint)}
         return head | self._sides(use) | self._inertia_and_drive(use)
 
     def _inertia_and_drive(self, use: JointUse) -> Section:
@@ -270,26 +256,8 @@ class Sections:
         return {**found, **given}
 
     def _force(self, use: ForceUse) -> Section:
-        force = use.force
-        if isinstance(force, LawSpring):
-            return self._law_spring(use, force)
-        if isinstance(force, Bushing):
-            return self._bushing(use, force)
-        if isinstance(force, Actuator):
-            return self._actuator(use, force)
-        if isinstance(force, Load):
-            return self._load(use, force)
-        if isinstance(force, Contact):
-            return self._contact(use, force)
-        if isinstance(force, CapsuleContact | BoxContact):
-            return self._contact_between(use, force)
-        if isinstance(force, BearingFriction):
-            own = {name: self._value(getattr(force, name)) for name in quantities(force)}
-            return {"friction": use.coordinates[0][0], **{key: one for key, one in own.items() if one is not None}}
-        if isinstance(force, Tyre):
-            return self._tyre(use, force)
         initial = [self._d.state(name).value for name in use.own_states]
-        return {**self._declared(use, force, "force"), **({"initial": initial} if any(initial) else {})}
+        return {**self._declared(use, use.force, "force"), **({"initial": initial} if any(initial) else {})}
 
     def _declared(self, use: ClosureUse | ForceUse, element: DeclaredClosure | Force, family: str) -> Section:
         """Return an element as its type declares it: its word with what it is on, and its fields."""
@@ -300,79 +268,52 @@ class Sections:
                 f'{family} "{use.name}" is {type(element).__name__}, which a file cannot hold: '
                 "whippletree.register makes a type known to files"
             )
-        own = {name: self._value(getattr(element, name)) for name in _field_names(element)}
-        own = {name: value for name, value in own.items() if value is not None}
+        own: Section = {}
+        for name, value in element.told().items():
+            own |= self._told(use, name, value)
         coordinates = [self._coordinate(key) for key in use.coordinates[:m]]
         if n:
-            names = [self._place_of(side, whole=n > 2) for side in use.sides[:n]]
-            points = self._points_on(use.sides[:n]) if n <= 2 else {}
+            names, points = self._placed(element, use.sides[:n])
             where = {"coordinates": coordinates} if m else {}
             return {word: names if n > 1 else names[0], **points, **own, **where}
         if built_in:
             return {**self._on_coordinate(word, use), **own}
         return {word: coordinates if m > 1 else coordinates[0], **own}
 
-    def _value(self, value: Scalar | tuple[Scalar, ...] | bool | str | None) -> Entry:
-        """Return the value of a field: what is no number as it is."""
+    def _placed(self, element: DeclaredClosure | Force, sides: Sequence[SideUse]) -> tuple[list[str], Section]:
+        """Return the names of the places that an element is on, and where it is there."""
+        if "pose" in element.placed_by:
+            poses = zip(("pose", "pose_child"), sides, strict=True)
+            return [body for body, _ in sides], {key: self._pose(side[1]) for key, side in poses}
+        many = len(sides) > 2
+        return [self._place_of(side, whole=many) for side in sides], {} if many else self._points_on(sides)
+
+    def _told(self, use: ClosureUse | ForceUse, name: str, value: Any) -> Section:
+        """Return what a file says of an argument: no number as it is, a formula by its entries."""
+        what = quantities(use.force if isinstance(use, ForceUse) else use.closure).get(name)
+        if isinstance(value, Formula):
+            assert isinstance(use, ForceUse)
+            return self._laws(use, name, value)
+        if what is not None and what.direction:
+            return {name: _normal(value)}
+        if what is not None and what.square:
+            return {name: self._square([value[i : i + what.square] for i in range(0, len(value), what.square)])}
+        if isinstance(value, list):
+            return {name: [self._numbers(each) for each in value]}
         if isinstance(value, tuple):
-            return self._numbers(value)
-        return value if value is None or isinstance(value, bool | str) else self._number(value)
+            return {name: self._numbers(value)}
+        return {name: value if isinstance(value, bool | str) else self._number(value)}
 
-    def _law_spring(self, use: ForceUse, force: LawSpring) -> Section:
-        written = self._formula(
-            force.law, use.sides[2:], use.coordinates, use.states, use.name, ["elongation", "elongation_rate"]
-        )
-        laws = dict(zip(("law", "energy"), written, strict=False))
-        length = {"free_length": self._number(force.free_length)}
-        return {"spring": self._two(use), **self._points_on(use.sides[:2]), **length, **laws}
-
-    def _bushing(self, use: ForceUse, force: Bushing) -> Section:
-        found: Section = {"bushing": [body for body, _ in use.sides]}
-        found |= {key: self._pose(side[1]) for key, side in zip(("pose", "pose_child"), use.sides, strict=True)}
-        for name in ("stiffness", "damping"):
-            entries = getattr(force, name)
-            found[name] = self._square([entries[6 * i : 6 * i + 6] for i in range(6)])
-        return found
-
-    def _actuator(self, use: ForceUse, force: Actuator) -> Section:
-        (effort,) = self._formula(
-            force.effort, use.sides, use.coordinates[1:], use.states, use.name, _transmitted(use.reactions)
-        )
-        return {**self._on_coordinate("actuator", use), "effort": effort}
-
-    def _load(self, use: ForceUse, force: Load) -> Section:
-        read = (use.sides[1:], use.coordinates, use.states, use.name, _transmitted(use.reactions))
-        wrench = self._formula(force.wrench, *read)
-        frame = {"frame": "body"} if force.follows else {}
-        return {**self._at("load", use.sides[0]), "wrench": wrench, **frame}
-
-    def _contact(self, use: ForceUse, force: Contact) -> Section:
-        points = [self._numbers(force.points[i : i + 3]) for i in range(0, len(force.points), 3)]
-        return self._on_ground("contact", use, force) | ({"points": points} if points else {})
-
-    def _contact_between(self, use: ForceUse, force: CapsuleContact | BoxContact) -> Section:
-        found = {"contact_between": self._two(use), **self._points_on(use.sides[:2]), **self._plain_numbers(force)}
-        if isinstance(force, BoxContact):
-            return found | {"axis": _normal(force.axis), "size_child": self._numbers(force.size)}
-        return found | {"axis": _normal(force.axis), "axis_child": _normal(force.axis_child)}
-
-    def _tyre(self, use: ForceUse, force: Tyre) -> Section:
-        initial = [self._d.state(name).value for name in use.own_states]
-        found = self._on_ground("tyre", use, force) | {"axis": _normal(force.axis)}
-        return found | ({"initial": initial} if any(initial) else {})
-
-    def _on_ground(self, word: str, use: ForceUse, force: Contact | Tyre) -> Section:
-        """Return what keeps a body out of a plane of the ground: where it is, the plane, and its plain numbers."""
-        states = use.states[len(use.own_states) :]
-        (offset,) = self._formula(force.height, use.sides[1:], use.coordinates, states, use.name)
-        found = {**self._at(word, use.sides[0]), "normal": _normal(force.normal), "offset": offset}
-        return found | self._plain_numbers(force)
-
-    def _plain_numbers(self, force: Force) -> Section:
-        """Return the fields of an element that are one number each."""
-        single = [name for name, what in quantities(force).items() if what.size is None]
-        numbers = {name: getattr(force, name) for name in single}
-        return {name: self._number(value) for name, value in numbers.items() if value is not None}
+    def _laws(self, use: ForceUse, name: str, formula: Formula) -> Section:
+        """Return the formula of a force element; that of a law may have its energy as a second entry."""
+        n, m, own = use.force.n_sides, use.force.n_coordinates, len(use.own_states)
+        of_length = parts(use.force)[name].of == "length"
+        more = ["elongation", "elongation_rate"] if of_length else _transmitted(use.reactions)
+        read = (use.sides[n:], use.coordinates[m:], use.states[own:])
+        written = self._formula(formula, *read, use.name, more)
+        if of_length:
+            return dict(zip((name, "energy"), written, strict=False))
+        return {name: written if len(written) > 1 else written[0]}
 
     # ------------------------------------------------------------------ what elements hold on to
 
@@ -383,9 +324,6 @@ class Sections:
     def _coordinate(self, key: tuple[str, int]) -> str:
         joint, index = key
         return f"{joint}[{index}]" if index else joint
-
-    def _two(self, use: ForceUse) -> list[str]:
-        return [self._place_of(side) for side in use.sides[:2]]
 
     def _points_on(self, sides: Sequence[SideUse]) -> Section:
         pairs = zip(("at", "at_child"), sides, strict=False)
@@ -493,10 +431,6 @@ def _curve_through(expression: ca.SX, t: ca.SX) -> CurveByPieces | None:
 def _transmitted(joints: Sequence[str]) -> list[str]:
     """Return how the components of joints' reactions are written."""
     return [f"reaction({quoted_text(joint)})[{k}]" for joint in joints for k in range(len(MOMENT_AND_FORCE))]
-
-
-def _field_names(element: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(element))
 
 
 def _guesses(n_axes: int) -> list[dict[str, Any]]:

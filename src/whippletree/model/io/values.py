@@ -140,8 +140,6 @@ def matrix(size: int) -> Reader:
 
 
 vector = entries(number, 3)
-law_vector = entries(law, 3)
-law_wrench = entries(law, 6)
 rotation = matrix(3)
 
 
@@ -227,6 +225,23 @@ def coordinates(count: int) -> Reader:
         return found
 
     return read
+
+
+def some_coordinates(context: FileContext, node: Node, what: str) -> tuple[FileValue, ...]:
+    """Read joint coordinates: one, or a list."""
+    found: tuple[object, ...] = coordinates(len(node.items) if isinstance(node, ListNode) else 1)(context, node, what)
+    return found
+
+
+def laws(context: FileContext, node: Node, what: str) -> tuple[FileValue, ...]:
+    """Read the laws of a force or a moment, three in a list, or of a wrench, six."""
+    found: tuple[object, ...] = entries(law, 6 if what == "wrench" else 3)(context, node, what)
+    return found
+
+
+def listed(read: Reader) -> Reader:
+    """Return the reader of several values as one argument."""
+    return lambda context, node, what: ([*read(context, node, what)],)
 
 
 def ratios(context: FileContext, node: Node, what: str) -> dict[tuple[str, int], Scalar]:
