@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo loops elements api viewer browser test test-rest test-deep lint bench bars papers papers-page clean
+.PHONY: demo loops elements api docs viewer browser test test-rest test-deep lint bench bars papers papers-page clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -28,6 +28,10 @@ elements: $(STAMP)-core  ## the methods of Mechanism for element types and their
 
 api: $(STAMP)-core  ## the list of public names, after one was added or renamed
 	$(BIN)/python tools/public_names.py docs/api.txt
+
+docs: $(STAMP)-docs  ## the site, in build/site; the examples run for it, some minutes
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo "open build/site/index.html"
 
 PAGE := src/whippletree/viewer/page
 

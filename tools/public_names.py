@@ -98,12 +98,12 @@ def _classes_out_of(cls: type) -> Iterator[type]:
             if not name.startswith("_"):
                 yield from _classes_in(str(annotation), space)
     for name in sorted(names_of(cls)):
-        member = _function(cls, name)
+        member = function_behind(cls, name)
         if member is not None:
             yield from _classes_in(_returned(member), _namespace_of(member))
 
 
-def _function(cls: type, name: str) -> FunctionType | None:
+def function_behind(cls: type, name: str) -> FunctionType | None:
     """Return the function behind a method or a property."""
     member = inspect.getattr_static(cls, name, None)
     for inner in ("fget", "func", "__func__"):
@@ -154,7 +154,7 @@ def summary(text: str | None) -> str:
 
 def _described(cls: type, name: str) -> str:
     """Return one line about an attribute or a method: its documentation, or its type."""
-    function = _function(cls, name)
+    function = function_behind(cls, name)
     if function is not None:
         called = not isinstance(inspect.getattr_static(cls, name, None), property) and callable(
             getattr(cls, name, None)

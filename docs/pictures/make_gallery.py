@@ -16,9 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from example_recorder import Recorder
 from PIL import Image
-
-import whippletree as wt
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "pictures" / "examples"
@@ -39,25 +38,12 @@ Above, robots from URDF files, drawn by their meshes (`python docs/pictures/make
 
 def draw(name: str) -> None:
     """Run an example and write its picture; this is done in a process of its own."""
-    built: list[wt.System] = []
-    runs: list[wt.Trajectory] = []
-    build, simulate = wt.Mechanism.build, wt.System.simulate
-
-    def recorded_build(mechanism: wt.Mechanism, *args: Any, **options: Any) -> wt.System:
-        built.append(build(mechanism, *args, **options))
-        return built[-1]
-
-    def recorded_run(system: wt.System, *args: Any, **options: Any) -> wt.Trajectory:
-        runs.append(simulate(system, *args, **options))
-        built.append(system)
-        return runs[-1]
-
-    wt.Mechanism.build, wt.System.simulate = recorded_build, recorded_run  # type: ignore[method-assign, assignment]
+    recorder = Recorder()
+    recorder.install()
     with contextlib.redirect_stdout(io.StringIO()):
         load(name).main()
-    shown = max(reversed(built), key=lambda system: len(system.description.bodies))
-    own = [run for run in runs if run.system is shown]
-    q = own[-1].q[len(own[-1].q) // 2] if own else shown.q0
+    shown, q = recorder.shown()
+    assert shown is not None, name
     path = FOLDER / f"{name}.png"
     shown.show(q, path, opened=False)
     Image.open(path).convert("RGB").resize(SIZE, Image.Resampling.LANCZOS).quantize(COLORS).save(path, optimize=True)
