@@ -9,17 +9,24 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "extensions"), str(HERE.parent / "src")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
 version_of = runpy.run_path(str(HERE.parent / "src" / "whippletree" / "_version.py"))
-stage = importlib.import_module("gallery").stage
+stage = importlib.import_module("extensions.gallery").stage
 
 project = "Whippletree"
 author = "The Whippletree developers"
 copyright = "The Whippletree developers"
 version = release = version_of["__version__"]
 
-extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "mathml", "pages", "reference", "gallery"]
+extensions = [
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+    "extensions.mathml",
+    "extensions.pages",
+    "extensions.reference",
+    "extensions.gallery",
+]
 exclude_patterns = ["gallery.md", "extensions", "pictures/examples", "api.txt"]
 suppress_warnings = ["config.cache"]
 default_role = "code"
@@ -37,6 +44,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = html_logo = "_static/whippletree.svg"
 html_math_renderer = "mathml"
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -58,9 +66,9 @@ sphinx_gallery_conf = {
     "plot_gallery": os.environ.get("WHIPPLETREE_GALLERY", "run") == "run",
     "parallel": int(os.environ.get("WHIPPLETREE_JOBS", "1")),
     "abort_on_example_error": True,
-    "image_scrapers": ("gallery.draw",),
-    "reset_modules": ("gallery.begin",),
-    "reset_argv": "gallery.arguments",
+    "image_scrapers": ("extensions.gallery.draw",),
+    "reset_modules": ("extensions.gallery.begin",),
+    "reset_argv": "extensions.gallery.arguments",
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "show_memory": False,

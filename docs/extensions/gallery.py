@@ -14,12 +14,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from docstrings import restructured
 from docutils import nodes
-from pages import DOCS, ROOT, write
-from reference import Links
 from sphinx.application import Sphinx
 from sphinx_gallery.scrapers import figure_rst, matplotlib_scraper
+
+from extensions.docstrings import restructured
+from extensions.pages import DOCS, ROOT, write
+from extensions.reference import Links
 
 sys.path.insert(0, str(DOCS / "pictures"))
 from example_recorder import Recorder

@@ -20,6 +20,6 @@ def _visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 
 def _visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    formula = convert(node.astext(), display="block")
+    formula = convert(node.astext().replace("{aligned}", "{split}"), display="block")  # its name for the same
     translator.body.append(f'<div class="formula">{formula}</div>\n')
     raise nodes.SkipNode

@@ -20,11 +20,12 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-import raised
 import yaml
-from docstrings import inline, restructured
-from pages import DOCS, ROOT, write
 from sphinx.application import Sphinx
+
+from extensions import raised
+from extensions.docstrings import inline, restructured
+from extensions.pages import DOCS, ROOT, write
 
 sys.path.insert(0, str(ROOT / "tools"))
 import public_names
