@@ -32,7 +32,6 @@ suppress_warnings = ["config.cache"]
 default_role = "code"
 nitpicky = False
 toc_object_entries_show_parents = "hide"
-python_maximum_signature_line_length = 100
 add_module_names = False
 
 myst_enable_extensions = ["dollarmath", "attrs_inline"]

@@ -16,6 +16,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -31,6 +32,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import public_names
 
 TEXTS = yaml.safe_load((DOCS / "arguments.yaml").read_text(encoding="utf-8"))
+SOURCE = ROOT / "src" / "whippletree"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _QUALIFIED = re.compile(r"\b(?:numpy|np|npt|ca|os|t|typing|collections\.abc)\.")
 
@@ -70,6 +72,33 @@ def functions() -> dict[str, str]:
     return {name: homes()[id(value)] for name, value in exported if isinstance(value, FunctionType)}
 
 
+@functools.cache
+def types() -> dict[str, str]:
+    """Return the texts about kinds of arguments by their names: those below the aliases of the package, and ours."""
+    found: dict[str, str] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        for node, below in itertools.pairwise(body):
+            target = node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
+            text = getattr(below.value, "value", None) if isinstance(below, ast.Expr) else None
+            if (
+                isinstance(target, ast.Name)
+                and target.id[:1].isupper()
+                and not target.id.isupper()
+                and isinstance(text, str)
+            ):
+                found.setdefault(target.id, " ".join(text.split()))
+    named = {word for cls in public_names.public_classes().values() for word in _words_in_types(cls)}
+    return {name: text for name, text in found.items() if name in named} | TEXTS["types"]
+
+
+def _words_in_types(cls: type) -> Iterator[str]:
+    functions = [public_names.function_behind(cls, name) for name in public_names.names_of(cls)]
+    for each in (*functions, *(base for base in cls.__mro__ if base.__module__.startswith("whippletree"))):
+        for annotation in inspect.get_annotations(each).values() if each is not None else ():
+            yield from _WORD.findall(str(annotation))
+
+
 class Links:
     """Resolves names in the docstrings of one class, or of none."""
 
@@ -84,7 +113,7 @@ class Links:
             return f"{homes()[id(self._cls)]}.{name}"
         if owner in classes() and member in public_names.names_of(public_names.public_classes()[owner]):
             return f"{classes()[owner]}.{member}"
-        if not owner and name in TEXTS["types"]:
+        if not owner and name in types():
             return name
         return classes().get(name) or functions().get(name)
 
@@ -162,7 +191,7 @@ def _others_page(names: list[str]) -> str:
 
 
 def _types_page() -> str:
-    entries = [f".. py:data:: {name}\n\n   {inline(text, Links())}" for name, text in sorted(TEXTS["types"].items())]
+    entries = [f".. py:data:: {name}\n\n   {inline(text, Links())}" for name, text in sorted(types().items())]
     return f"{_title('Kinds of arguments')}\n\n" + "\n\n".join(entries) + "\n"
 
 
@@ -182,7 +211,7 @@ def class_page(name: str, cls: type) -> str:
     """Return the page of a class: how it is made, its attributes, its methods."""
     full, links = homes()[id(cls)], Links(cls)
     signature = _signature(cls)
-    bases = [base.__name__ for base in cls.__bases__ if base is not object]
+    bases = [base.__name__ for base in cls.__bases__ if base is not object and base.__name__[0] != "_"]
     parts = [restructured(inspect.getdoc(cls) or "", links)]
     if bases:
         parts.append("Bases: " + ", ".join(inline(f"`{base}`", links) for base in bases) + ".")
@@ -284,12 +313,24 @@ def _callable(
     if returned not in ("", "None"):
         fields.append(("returns", _type(returned, links)))
     fields += [("raises " + error, "") for error in raised.by(function)]
+    if ">>>" not in text:
+        text += (
+            f"\n\nSee the example of :py:class:`{owner} <{homes()[id(cls)]}>`."
+            if cls is not None and _shows_example(cls)
+            else ""
+        )
     option = f"\n   :{kind}:" if kind else ""
     body = textwrap.indent(f"{text}\n\n{_fields(fields)}", "   ")
     return f".. {directive}:: {full}{_shown(signature) if signature is not None else '()'}{option}\n\n{body}"
 
 
+def _shows_example(cls: type) -> bool:
+    return ">>>" in (cls.__doc__ or "")
+
+
 def _signature(value: Any, *, bound: bool = False) -> inspect.Signature | None:
+    if isinstance(value, type) and issubclass(value, Enum):
+        return None
     try:
         signature = inspect.signature(value)
     except (ValueError, TypeError):
@@ -373,7 +414,7 @@ def _type(text: str, links: Links) -> str:
     text = _QUALIFIED.sub("", re.sub(r"ForwardRef\('([^']*)'\)", r"\1", text)).strip("'\"")
     pieces, at = [], 0
     for word in _WORD.finditer(text):
-        full = links(word[0]) if word[0] in classes() or word[0] in TEXTS["types"] else None
+        full = links(word[0]) if word[0] in classes() or word[0] in types() else None
         if full:
             pieces += [text[at : word.start()], f":py:obj:`{word[0]} <{full}>`"]
             at = word.end()
@@ -391,6 +432,24 @@ def _literal(piece: str) -> str:
 
 def _fields(fields: list[tuple[str, str]]) -> str:
     return "\n".join(f":{name}: {text}".rstrip() for name, text in fields)
+
+
+def undescribed() -> Iterator[str]:
+    """Yield the arguments of functions and classes that packages export of which nothing says what they mean."""
+    for package in public_names.PACKAGES:
+        for name, value in public_names.exports(package):
+            calls: list[tuple[str, Any, type | None]] = []
+            if isinstance(value, FunctionType):
+                calls = [(name, value, None)]
+            elif isinstance(value, type) and not issubclass(value, Enum):
+                called = [each for each in sorted(public_names.names_of(value)) if _is_called(value, each)]
+                calls = [(f"{name}.__init__", value, value)]
+                calls += [(f"{name}.{each}", getattr(value, each), value) for each in called]
+            for entry, call, cls in calls:
+                signature = _signature(call, bound=cls is not None and not isinstance(call, type))
+                for each in signature.parameters if signature is not None else ():
+                    if each not in ("self", "cls", "args", "kwargs") and not argument_text(entry, each, cls):
+                        yield f"{entry}({each})"
 
 
 # ---------------------------------------------------------------------- pieces of pages

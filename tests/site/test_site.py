@@ -78,6 +78,15 @@ def test_every_public_name_has_its_entry(site: Path) -> None:
     assert {owner for owner, _ in public_names() if not owner.startswith("whippletree")} <= classes
 
 
+def test_every_argument_of_what_packages_export_is_described(site: Path) -> None:
+    """An argument without a text: add a line to docs/arguments.yaml, or a text below the field."""
+    program = "from extensions import reference; print(*reference.undescribed(), sep='\\n')"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT / "docs"), str(ROOT / "src")))}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def test_links_anchors_and_pictures_of_the_site(site: Path) -> None:
     command = [sys.executable, ROOT / "docs" / "check_site.py", site, "--static"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
