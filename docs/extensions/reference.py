@@ -33,6 +33,7 @@ import public_names
 
 TEXTS = yaml.safe_load((DOCS / "arguments.yaml").read_text(encoding="utf-8"))
 SOURCE = ROOT / "src" / "whippletree"
+_CODE = re.compile(r"`([^`]+)`")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _QUALIFIED = re.compile(r"\b(?:numpy|np|npt|ca|os|t|typing|collections\.abc)\.")
 
@@ -435,7 +436,7 @@ def _fields(fields: list[tuple[str, str]]) -> str:
 
 
 def undescribed() -> Iterator[str]:
-    """Yield the arguments of functions and classes that packages export of which nothing says what they mean."""
+    """Yield the arguments of what packages export that neither their docstring nor `arguments.yaml` describes."""
     for package in public_names.PACKAGES:
         for name, value in public_names.exports(package):
             calls: list[tuple[str, Any, type | None]] = []
@@ -447,8 +448,10 @@ def undescribed() -> Iterator[str]:
                 calls += [(f"{name}.{each}", getattr(value, each), value) for each in called]
             for entry, call, cls in calls:
                 signature = _signature(call, bound=cls is not None and not isinstance(call, type))
+                said = " ".join(_CODE.findall(inspect.getdoc(call) or ""))
                 for each in signature.parameters if signature is not None else ():
-                    if each not in ("self", "cls", "args", "kwargs") and not argument_text(entry, each, cls):
+                    told = argument_text(entry, each, cls) or re.search(rf"\b{each}\b", said)
+                    if each not in ("self", "cls", "args", "kwargs") and not told:
                         yield f"{entry}({each})"
 
 
