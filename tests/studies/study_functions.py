@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import signal
 import time
 
 import numpy as np
@@ -64,3 +66,47 @@ def stuck_if_heavy(system, case):
 
 def hoards(system, case):
     return np.ones(int(1e9 if case["mass"] > 3.0 else 10)).sum()
+
+
+def slow_fall(system, case):
+    time.sleep(0.004)
+    return fall(system, case)
+
+
+def kills_its_worker(system, case):
+    if case["mass"] == 2.0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return case["mass"]
+
+
+def many_numbers(system, case):
+    return case.rng().random(10_000)
+
+
+def ishigami(system, case):
+    x1, x2, x3 = case["x1"], case["x2"], case["x3"]
+    return np.sin(x1) + 7.0 * np.sin(x2) ** 2 + 0.1 * x3**4 * np.sin(x1)
+
+
+BRANCH = -1.0
+"""The sign of the angle between diagonal and rocker: on which side the four-bar is assembled."""
+
+
+@functools.lru_cache
+def four_bar(angle: float) -> wt.System:
+    """A four-bar whose lengths are parameters, with the crank at an angle."""
+    m = wt.Mechanism("four-bar")
+    crank, coupler, rocker, base = (
+        m.parameter(name, value) for name, value in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2), ("base", 0.22))
+    )
+    bars = {name: m.body(name, mass=1.0, inertia=(0.01, 0.01, 0.01)) for name in ("a", "b", "c")}
+    m.revolute("A", m.ground, bars["a"], axis="y")
+    m.revolute("B", bars["a"], bars["b"], at=(crank, 0, 0), axis="y")
+    m.revolute("C", bars["b"], bars["c"], at=(coupler, 0, 0), at_child=(rocker, 0, 0), axis="y")
+    m.revolute("D", m.ground, bars["c"], at=(base, 0, 0), axis="y")
+    return m.build(guess={"A": angle, "D": 1.5}, hold=["A"], dependent=["B", "C", "D"])
+
+
+def rocker(system, case):
+    q = system.assemble(system.q0, hold=["A"], parameters=case.parameters)
+    return {"angle": q[system.q_slice("D").start]}

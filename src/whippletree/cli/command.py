@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 from whippletree._version import __version__
-from whippletree.cli import check, convert, equilibrium, modes, papers, plot, run, sweep, view
+from whippletree.cli import check, convert, equilibrium, modes, papers, plot, run, study, sweep, view
 from whippletree.cli.cache import clear, prune
 from whippletree.cli.demo import demo
 from whippletree.cli.info import info
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"whippletree {__version__}")
     parser.set_defaults(run=None)
     words = parser.add_subparsers(title="commands", metavar="command")
-    for command in (check, run, equilibrium, modes, plot, view, sweep, convert, papers):
+    for command in (check, run, equilibrium, modes, plot, view, sweep, study, convert, papers):
         command.add(words)
     what = "versions, processor and the cache of compiled code"
     words.add_parser("info", help=what, description=f"Show {what}.").set_defaults(run=_plain(info))

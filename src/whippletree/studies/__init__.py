@@ -9,7 +9,10 @@ from whippletree.studies.simulations import resume, simulate
 
 if TYPE_CHECKING:
     from whippletree.studies.study import Study
+    from whippletree.studies.study_files import read_study
 
-__all__ = ["Study", "cases", "resume", "simulate", "simulate_many"]
+__all__ = ["Study", "cases", "read_study", "resume", "simulate", "simulate_many"]
 
-__getattr__ = late_names(__name__, {"whippletree.studies.study": "Study"})  # runs do not wait for it
+__getattr__ = late_names(
+    __name__, {"whippletree.studies.study": "Study", "whippletree.studies.study_files": "read_study"}
+)

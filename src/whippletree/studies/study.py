@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from whippletree.errors import ResultError, StateError
-from whippletree.foundation.arrays import AnyArray
-from whippletree.foundation.late_imports import needed_library
+from whippletree.foundation.arrays import AnyArray, Indices
+from whippletree.foundation.late_imports import Verb, needed_library
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model import Mechanism
 from whippletree.model.io import Model
@@ -21,7 +22,7 @@ from whippletree.simulate.run_arguments import positive
 from whippletree.spatial.scalars import shown
 from whippletree.studies.case_calls import CALLS, arguments_of, start_of
 from whippletree.studies.case_tables import Case, CaseTable, split_values
-from whippletree.studies.study_executors import Dispatch, Workers, workers_for
+from whippletree.studies.study_executors import Dispatch, WorkersLostError, workers_for
 from whippletree.studies.study_identities import check_same, identity_of
 from whippletree.studies.study_progress import ProgressLine, StudyProgress
 from whippletree.studies.study_stores import (
@@ -41,6 +42,8 @@ from whippletree.system import System
 if TYPE_CHECKING:
     import xarray as xr
 
+    import whippletree.studies.study_looks
+    import whippletree.studies.study_reports
     from whippletree.results import Trajectory
 
 __all__ = ["Failure", "Study", "StudyCase", "StudyStatus"]
@@ -56,6 +59,9 @@ _PER_WORKER = 4
 
 _LOOKED_AT = 256
 """Cases, evenly spread, among which the first look chooses."""
+
+_TRIED = 5
+"""Cases that are tried one by one if workers are lost with several."""
 
 _SIMULATE = "simulate"
 
@@ -184,7 +190,6 @@ class Study:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise StateError(f"seed= must be a whole number, 0 or more, not {shown(seed)}")
         self._table = CaseTable(cases)
-        self._workers: Workers | None = None
         if isinstance(model, Model) and do == _SIMULATE:
             options = {**{name: one for name, one in model.run.items() if name != "outputs"}, **options}
         limits = [
@@ -208,6 +213,16 @@ class Study:
     def cases(self) -> xr.Dataset:
         """The cases."""
         return self._table.dataset
+
+    @property
+    def store(self) -> str | None:
+        """Where results go: a path or an address; None if they are in memory."""
+        return None if self._place is None else shown_place(self._place)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there are results already, or a store for them."""
+        return self._store is not None or (self._place is not None and StudyStore.open(self._place) is not None)
 
     # ------------------------------------------------------------------ running
 
@@ -257,7 +272,7 @@ class Study:
     def _made(self, dispatch: Dispatch) -> StudyStore:
         """Look at the first cases, and make a store in which nothing is done yet."""
         indices = np.unique(np.linspace(0, len(self) - 1, min(_LOOKED_AT, len(self))).astype(np.int64))
-        found: Pilot = dispatch.call(pilot, self._job, self._table.at(indices), indices)
+        found = self._looked_at(dispatch, indices)
         own = {*self._table.stored.variables, *RESERVED}
         taken = [name for name in (*found.variables, *found.labels) if name in own]
         if taken:
@@ -268,6 +283,20 @@ class Study:
         layout = ChunkLayout.of(self._table.shape, max(1, int(most)))
         place = _memory() if self._place is None else self._place
         return StudyStore.create(place, self._table, found.variables, found.labels, layout, self._identity)
+
+    def _looked_at(self, dispatch: Dispatch, indices: Indices) -> Pilot:
+        """Return what some cases are; if they end their worker, what the first one is that does not."""
+        with contextlib.suppress(WorkersLostError):
+            together: Pilot = dispatch.call(pilot, self._job, self._table.at(indices), indices, tries=1)
+            return together
+        lost = None
+        for k in indices[:_TRIED]:
+            try:
+                alone: Pilot = dispatch.call(pilot, self._job, self._table.at(np.array([k])), np.array([k]), tries=2)
+                return alone
+            except (WorkersLostError, StateError) as error:
+                lost = lost or error
+        raise StateError(f"none of {len(indices[:_TRIED])} cases succeeded; case {indices[0]}: {lost}") from lost
 
     # ------------------------------------------------------------------ looking
 
@@ -303,6 +332,23 @@ class Study:
         indices = np.flatnonzero(store.status() >= FAILED)
         rows, words = self._table.at(indices), store.words_of(indices)
         return [Failure(int(n), split_values(rows, k), words[k]) for k, n in enumerate(indices)]
+
+    def values(self) -> dict[str, AnyArray]:
+        """Return the variables of all cases, in the order of their numbers."""
+        return self._table.rows(0, len(self))
+
+    if TYPE_CHECKING:
+        plot = whippletree.studies.study_looks.plot
+        worst = whippletree.studies.study_looks.worst
+        sobol_indices = whippletree.studies.study_looks.sobol_indices
+        tolerance_stack = whippletree.studies.study_looks.tolerance_stack
+        report = whippletree.studies.study_reports.report
+    else:
+        plot = Verb("whippletree.studies.study_looks", "plot")
+        worst = Verb("whippletree.studies.study_looks", "worst")
+        sobol_indices = Verb("whippletree.studies.study_looks", "sobol_indices")
+        tolerance_stack = Verb("whippletree.studies.study_looks", "tolerance_stack")
+        report = Verb("whippletree.studies.study_reports", "report")
 
     def case(self, index: int) -> StudyCase:
         """Return one case by its number, to be computed by hand."""

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from whippletree.errors import ResultError, StateError
+from whippletree.errors import ResultError, StateError, WhippletreeError
 from whippletree.kernels.threads import processors
 from whippletree.spatial.scalars import shown
 from whippletree.studies.study_stores import FAILED, Outcome
 
-__all__ = ["ChunkTasks", "Dispatch", "Workers", "workers_for"]
+__all__ = ["ChunkTasks", "Dispatch", "Workers", "WorkersLostError", "workers_for"]
 
 _AHEAD = 3
 """Chunks for each worker that are handed out at a time."""
@@ -31,7 +31,7 @@ _AHEAD = 3
 _LOSSES = 2
 """After so many lost workers a chunk is computed case by case."""
 
-_TRIES = 4
+_TRIES = 3
 """A case that loses so many workers one after another has failed."""
 
 _LOOK = 0.2  # seconds between looks at the keyboard
@@ -128,9 +128,9 @@ class Dispatch:
         """How many workers there are."""
         return self._workers.most or _size(self._executor)
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, function: Callable[..., Any], *arguments: Any, tries: int = _TRIES) -> Any:
         """Return what a function gives in a worker; a worker that is lost by that is replaced a few times."""
-        for _ in range(_TRIES):
+        for _ in range(tries):
             try:
                 future = self._executor.submit(function, *arguments)
                 future.add_done_callback(self._landed.put)
@@ -142,7 +142,7 @@ class Dispatch:
                     raise _explained(error) from error
                 if isinstance(error, BrokenProcessPool):
                     self._renew()
-        raise _LostError
+        raise WorkersLostError("a worker process ended again and again: it was killed, or ran out of memory")
 
     def all(self, chunks: Iterator[int], tasks: ChunkTasks) -> None:
         """Compute all chunks; those that have lost workers at the end, case by case."""
@@ -222,13 +222,13 @@ class Dispatch:
         for case in range(self._tasks.cases(chunk)):
             try:
                 outcomes.append(self.call(*self._tasks.call_for_case(chunk, case)))
-            except _LostError:
+            except WorkersLostError:
                 outcomes.append(_ENDED)
         self._tasks.put_together(chunk, outcomes)
 
 
-class _LostError(Exception):
-    """Workers were lost again and again."""
+class WorkersLostError(WhippletreeError):
+    """Workers were lost again and again while they did the same."""
 
 
 _ENDED = Outcome(
