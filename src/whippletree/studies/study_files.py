@@ -142,7 +142,7 @@ class _StudyFile:
             if not isinstance(whole, dict):
                 self._refuse("cases", "grid: a mapping from variables to lists of values")
             if ways and given:
-                self._refuse("cases", f"{", ".join(given)} belongs under grid")
+                self._refuse("cases", f"{', '.join(given)} belongs under grid")
             return cases.grid({name: self._row(name, value) for name, value in whole.items()})
         count, seed = self._whole("cases", given.pop(ways[0])), self._whole("cases", given.pop("seed", 0))
         drawn = {name: self._distribution(name, value) for name, value in given.items()}
