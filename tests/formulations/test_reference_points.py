@@ -9,6 +9,8 @@ import pytest
 
 import whippletree as wt
 
+pytestmark = pytest.mark.rest
+
 POINTS = ("origin", "centroid", "joint")
 
 
