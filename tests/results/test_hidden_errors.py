@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -387,6 +388,53 @@ def test_further_runs_cost_little(method: str, options: dict[str, Any]) -> None:
     for one in (sim, *others):
         one.run(np.array([5.0]))
     assert sum(map(work, others)) <= MOST_WORK * work(sim)
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+def test_digits_do_not_depend_on_the_outputs(method: str, options: dict[str, Any]) -> None:
+    s, found = four_bar(), {}
+    for every in (2.0, 0.5, 0.02, 0.0037):
+        run = s.simulate(2.0, every=every, method=method, verify=True, **options)
+        plain = s.simulate(2.0, every=every, method=method, **options)
+        assert np.array_equal(run.t, plain.t)
+        assert np.array_equal(run.q, plain.q)
+        found[every] = run.certificate.digits
+    assert found == pytest.approx(dict.fromkeys(found, found[2.0]), abs=1e-6)
+
+
+def test_a_run_that_is_verified_goes_on_from_its_checkpoint_with_the_outputs_that_were_asked_for(
+    tmp_path: Path,
+) -> None:
+    s, calls = pendulum(), []
+
+    def controller(t: float, q: Any, v: Any, z: Any) -> Any:
+        calls.append(t)
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+        return [0.1]
+
+    options = {"every": 0.3, "controller": controller, "period": 0.1}
+    begun = s.simulate(1.0, checkpoint=tmp_path / "run.ckpt", verify=True, **options)
+    assert begun.t.tolist() == pytest.approx([0.0, 0.3, 0.6])
+    run = wt.resume(tmp_path / "run.ckpt", s, controller=controller)
+    calls.clear()
+    assert np.array_equal(run.q, s.simulate(1.0, every=0.3, controller=lambda *_: [0.1], period=0.1).q)
+    assert run.t.tolist() == pytest.approx([0.0, 0.3, 0.6, 0.9, 1.0])
+
+
+def test_a_further_run_that_has_left_the_first_is_given_up() -> None:
+    """A double pendulum far up, in steps that are too long: soon nothing agrees, and the rest is not looked at."""
+    m = wt.Mechanism("double pendulum")
+    tip = m.ground
+    for k in range(2):
+        body = m.body(f"rod {k}", wt.rod(length=1.0, mass=1.0, axis="-z"))
+        m.revolute(f"joint {k}", tip, body, axis="y", at=(0, 0, -float(k)))
+        tip = body
+    found = m.build().simulate(60.0, q=[2.0, 1.0], method="rk4", step=2e-2, verify=True).certificate
+    assert found.digits == 0.0
+    until = float(found["second_run"].partition("compared up to t = ")[2].removesuffix(" s"))
+    assert 2.0 < until < 40.0
+    assert float(found["second_run"].partition("s, ")[2].partition(" times")[0]) < 0.4
 
 
 def test_steps_twice_as_long_that_are_unstable_claim_nothing() -> None:

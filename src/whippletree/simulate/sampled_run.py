@@ -34,7 +34,8 @@ class SampledRun:
     Where the run is: past sample number `sample`, before which it had made `first` outputs; `begun` tells whether the
     controller was asked there already. `origin` is the state at the start, as a row. `base` are the efforts of joints
     that a controller does not name, and `memory` is what it remembered after its last call, which is looked at only if
-    checkpoints are written.
+    checkpoints are written. `asked` are the times of outputs that were asked for; `until` are these and `looks`, other
+    times at which the run is compared with further ones.
 
     >>> from whippletree.simulate.simulation import _example
     >>> run = SampledRun(_example(), np.array([0.0, 0.1, 0.6]), lambda t, q, v, z: [2 * t], 0.25)
@@ -50,21 +51,24 @@ class SampledRun:
         controller: Controller | None = None,
         period: float | None = None,
         start: float | None = None,
+        looks: Array | None = None,
     ) -> None:
-        self.simulation, self.until = simulation, until
+        self.simulation, self.asked, self.looks = simulation, until, looks
+        self.until = until if looks is None else np.union1d(until, looks)
         self.start = simulation.state.t if start is None else start
         self.controller, self.period = controller, checked_period(controller, period)
         self.samples = np.array([self.start]) if self.period is None else samples(self.start, self.period, until)
-        stops = np.searchsorted(until, self.samples[1:])
-        self._stops = np.append(stops, len(until))
-        self._times = increasing(np.insert(until, stops, self.samples[1:]), "until")  # outputs and samples in one row
+        stops = np.searchsorted(self.until, self.samples[1:])
+        self._stops = np.append(stops, len(self.until))
+        times = np.insert(self.until, stops, self.samples[1:])  # outputs and samples in one row
+        self._times = increasing(times, "until")
         self.base = simulation.tau.copy()
         self._law = None if controller is None else ControlLaw(simulation, controller, self.base)
         self.origin = simulation.row()
         if start is None:
             simulation.run_state.keep_steps()
-        self.rows = np.zeros((len(until) + 1, simulation.row_size))  # one more, for the state at a sample
-        self._held = np.zeros((len(until), 0 if controller is None else self.base.size))
+        self.rows = np.zeros((len(self.until) + 1, simulation.row_size))  # one more, for the state at a sample
+        self._held = np.zeros((len(self.until), 0 if controller is None else self.base.size))
         self.sample, self.first, self.begun, self.finished = 0, 0, False, False
         self.memory: Array | None = None
 
@@ -84,6 +88,26 @@ class SampledRun:
             ends = (*self.samples[np.searchsorted(self.samples, change.t) :][:1], np.inf)[0]
             held[np.searchsorted(self.until, change.t, "right") : np.searchsorted(self.until, ends)] = change.tau
         return held
+
+    def outputs(self) -> tuple[Array, Array, Array]:
+        """Return times, rows and efforts of the outputs that were asked for and are made.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> run = SampledRun(_example(), np.array([0.0, 0.2]), looks=np.array([0.0, 0.1, 0.2]))
+        >>> run.go()
+        >>> run.outputs()[0].tolist(), len(run.looked())
+        ([0.0, 0.2], 3)
+        """
+        made, efforts = self.until[: self.made], self.efforts
+        if self.looks is None:
+            return made, self.rows[: len(made)], efforts
+        asked = np.isin(made, self.asked)
+        return made[asked], self.rows[: len(made)][asked], efforts if efforts.ndim == 1 else efforts[asked]
+
+    def looked(self) -> Array:
+        """Return the rows at `looks` as far as they are made."""
+        made = self.until[: self.made]
+        return self.rows[: len(made)][slice(None) if self.looks is None else np.isin(made, self.looks)]
 
     @property
     def marched(self) -> Array:
@@ -139,8 +163,10 @@ class SampledRun:
     def pack(self) -> tuple[Header, dict[str, Array]]:
         """Return how far the run is, beside its simulation, as plain values and arrays by name."""
         header = {name: getattr(self, name) for name in ("start", "period", "sample", "first", "begun", "finished")}
-        arrays = {"until": self.until, "rows": self.rows[: self.made], "efforts": self.efforts, "base": self.base}
+        arrays = {"until": self.asked, "rows": self.rows[: self.made], "efforts": self.efforts, "base": self.base}
         arrays["origin"] = self.origin
+        if self.looks is not None:
+            arrays["looks"] = self.looks
         if self.memory is not None:
             arrays["controller_state"] = self.memory
         return header, arrays

@@ -223,6 +223,12 @@ _CODE, _BUFFERS, _RUN, _WATCH, _TIMES, _TIME_COUNT, _ROWS, _ROW_COUNT, _WIDTH, _
 """The arguments of `run_stretch` as words: structs by their addresses, arrays by address and sizes."""
 
 
+_ENTRY_FORMS = tuple(
+    kind(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE)
+)
+"""How machine code is entered: other threads may run meanwhile, or not, which is faster for brief stretches."""
+
+
 class CompiledStepper(Stepper):
     """A method in machine code: `time_loop` calls its step by address.
 
@@ -260,10 +266,7 @@ class CompiledStepper(Stepper):
         self._code = StepperCode(method.address, work.address, self._limits, int(self.evaluates_end), *functions)
         self._words[_CODE], self._words[_BUFFERS] = self._code.address, bindings.buffers.address
         self._words[_RUN], self._words[_WIDTH] = run.address, bindings.row_size
-        form = ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p
-        self._entry, self._brief_entry = (
-            kind(*form)(address(run_stretch.symbol)) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE)
-        )
+        self._entry, self._brief_entry = (form(address(run_stretch.symbol)) for form in _ENTRY_FORMS)
 
     def forget(self) -> None:
         """Begin anew with the next step; the memory stays where machine code knows it."""

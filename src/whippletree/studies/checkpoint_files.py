@@ -152,7 +152,8 @@ def read_checkpoint(
         if not until.size or until[0] < header["start"]:
             raise StateError("it has no outputs, or some before its start")
         sim = _restored(header, arrays, system, on_event, check)
-        run = SampledRun(sim, until, controller, _period(header, controller, period), header["start"])
+        looks = increasing(read_array(ArrayForm((-1,)), arrays, "looks"), "looks") if "looks" in arrays else None
+        run = SampledRun(sim, until, controller, _period(header, controller, period), header["start"], looks)
         run.unpack(header, arrays)
         return Checkpoint(run, header["wall"], header["every"])
     except WhippletreeError as error:

@@ -34,7 +34,7 @@ from whippletree.studies.absolute_runs import COORDINATES, simulate_absolute
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.stiff_bodies import stiff_body
-from whippletree.studies.verification import Agreement, agreement, further_runs
+from whippletree.studies.verification import Agreement, agreement, compared_times, further_runs
 from whippletree.system import System
 
 if TYPE_CHECKING:
@@ -162,9 +162,10 @@ def simulate(
     if start is not None:
         options |= _start_state(system, start, options, t0)
     until = output_times(duration, every, times, finite(t0, "t0"))
-    run = _sampled(Simulation(system, t=t0, **options), until, controller, period)
+    looks = compared_times(finite(t0, "t0"), until) if truth(verify, "verify=") else None
+    run = _sampled(Simulation(system, t=t0, **options), until, controller, period, looks)
     writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
-    again = _further_runs(run, until, controller, period, options | {"t": t0}) if truth(verify, "verify=") else None
+    again = None if looks is None else _further_runs(run, looks, controller, period, options | {"t": t0})
     return _followed(run, progress, writer, again, None if time_limit is None else positive(time_limit, "time_limit"))
 
 
@@ -196,16 +197,18 @@ def _in_natural_coordinates(
     return simulate_natural(system, duration, every, t0, options)
 
 
-def _sampled(simulation: Simulation, until: Any, controller: Controller | None, period: float | None) -> SampledRun:
-    """Return a run with outputs at these times."""
+def _sampled(
+    simulation: Simulation, until: Any, controller: Controller | None, period: float | None, looks: Array | None
+) -> SampledRun:
+    """Return a run with outputs at these times, and with looks at others."""
     try:
-        return SampledRun(simulation, until, controller, period)
+        return SampledRun(simulation, until, controller, period, looks=looks)
     except MemoryError:
         raise StateError(f"{len(until)} outputs take more memory than there is: take every= larger") from None
 
 
 def _further_runs(
-    run: SampledRun, until: Any, controller: Controller | None, period: float | None, options: dict[str, Any]
+    run: SampledRun, looks: Any, controller: Controller | None, period: float | None, options: dict[str, Any]
 ) -> Callable[[], Agreement]:
     """Return a function that repeats a run with other methods or steps, and counts the digits that agree."""
     how, remembered = further_runs(run.simulation), controller_state(controller)
@@ -215,7 +218,7 @@ def _further_runs(
         kept = options if "method" not in changed else options | {"spectral_radius": None}
         other = Simulation(run.simulation.system, **kept | changed)
         other.plans = run.simulation.plans.from_start()  # none is made twice
-        return SampledRun(other, until, controller, period)
+        return SampledRun(other, looks, controller, period)
 
     def again() -> Agreement:
         reached = controller_state(controller)
@@ -344,9 +347,9 @@ def _doubts(simulation: Simulation, trajectory: Trajectory) -> tuple[str, ...]:
 
 def _ended(run: SampledRun) -> tuple[Array, Array, Array]:
     """Return times, rows and efforts of the outputs made; a run that ended early has one more, where it ended."""
-    t, rows, efforts = run.until[: run.made], run.rows[: run.made], run.efforts
+    t, rows, efforts = run.outputs()
     now = run.simulation.state.t
-    if len(rows) < len(run.until) and (not len(t) or now > t[-1]):
+    if len(rows) < len(run.asked) and (not len(t) or now > t[-1]):
         t = np.append(t, now)
         rows = np.vstack([rows, run.simulation.row()])
         efforts = efforts if efforts.ndim == 1 else np.vstack([efforts, run.simulation.tau])

@@ -5,9 +5,13 @@ and a hundred times the tolerance. How fast the differences grow shows whether t
 them at its own step is its error. Where they do not grow, no digits are claimed. A run by an explicit method that
 chooses its steps is made again by another method: the errors of two tolerances go too little hand in hand.
 
+Runs are compared at times of their own, so that the digits do not depend on the outputs: at the same number of them in
+every run, evenly spaced, and hardly ever where steps end. So the digits are those of outputs within steps too.
+
 Further runs are stopped when their work is one and a half times that of the first: then what they have reached is
 compared. So a run with `verify=True` takes about two and a half times as long as without, at most. Work is counted in
-evaluations, and depends on no clock: the same call always compares as much.
+evaluations, and depends on no clock: the same call always compares as much. They are also stopped where they have
+come as far from the first as that goes at all: no digit can be right then.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from whippletree.simulate.generalized_alpha import IMPLICIT
 from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
+from whippletree.spatial.scales import largest
 from whippletree.system import System
 
 __all__ = ["FIXED_STEP_WORK", "MOST_WORK", "STEP_WORK", "Agreement", "FurtherRuns", "agreement", "further_runs", "work"]
@@ -101,6 +106,16 @@ _AS_MANY = 0.9
 `max_step` or the end of the run decide where its steps end."""
 
 
+_COMPARED = 211
+"""At so many times, and at the start, runs are compared; by a prime number, as runs take round numbers of steps."""
+
+_SAME_TIME = 1e-9
+"""Times that are nearer to an output than this share of their distance are that output's."""
+
+_MOVING = 1e-2
+"""What goes farther than this share of the farthest of its kind has digits of its own; see `STILL` and `WELL`."""
+
+
 class FurtherRuns(NamedTuple):
     """How a run is made again: options that take the place of its own, once or twice, and how that is said.
 
@@ -172,25 +187,48 @@ def _is_small(simulation: Simulation) -> bool:
     return simulation.system.nv <= _FEW_FREEDOMS and not simulation.system.closure_rows
 
 
+def compared_times(start: float, until: Array) -> Array:
+    """Return the times at which a run is compared with further ones, for one that starts and has outputs there.
+
+    >>> compared_times(1.0, np.array([1.0, 2.0 + 1e-13, 212.0]))[[0, 1, -1]].tolist()
+    [1.0, 2.0000000000001, 212.0]
+    """
+    times = np.linspace(start, until[-1], _COMPARED + 1)
+    nearest = np.clip(np.searchsorted(until, times), 1, len(until) - 1) if len(until) > 1 else np.zeros(len(times), int)
+    for beside in (nearest, np.maximum(nearest - 1, 0)):
+        met = np.abs(until[beside] - times) <= _SAME_TIME * (times[-1] - start) / _COMPARED
+        times[met] = until[beside][met]
+    return np.unique(times)
+
+
 def agreement(first: SampledRun, begin: Callable[[dict[str, object]], SampledRun], how: FurtherRuns) -> Agreement:
-    """Make the further runs, and estimate the error of the first at the outputs that all have."""
+    """Make the further runs, and estimate the error of the first at the looks that all have."""
     least = _SMALL_LEAST_WORK if _is_small(first.simulation) else _LEAST_WORK
     left = MOST_WORK * max(work(first.simulation), least)
-    runs, said, failed, same = [first], "", False, False
+    system, known = first.simulation.system, first.looked()
+    sizes = _sizes(system, known)
+    runs: list[SampledRun] = []
+    steps, said, failed, same, lost = first.simulation.steps, "", False, False, False
+
+    def left_by(run: SampledRun) -> bool:
+        made = min(len(known), run.made)
+        return _left(system, known[:made], run.rows[:made], sizes)
+
     for options in how.options:
         again = begin(options)
         try:
-            left -= _go(again, left)
+            left -= _go(again, left, left_by)
         except SimulationError as error:
             said, failed = f", which failed: {error}", True
-        same |= again.finished and again.simulation.steps > _AS_MANY * runs[-1].simulation.steps
+        same |= again.finished and again.simulation.steps > _AS_MANY * steps
         runs.append(again)
-        if failed:
+        steps, lost = again.simulation.steps, left_by(again)
+        if failed or lost:
             break
-    made = min(run.made for run in runs)  # not empty: the first is one of them
-    if made and made < first.made and not failed:
-        said = f", compared up to t = {first.until[made - 1]:.6g} s"
-    share = sum(run.simulation.evaluations for run in runs[1:]) / max(first.simulation.evaluations, 1)
+    made = min(len(known), *(run.made for run in runs))
+    if made and made < len(known) and not failed:
+        said = f", compared up to t = {runs[-1].until[made - 1]:.6g} s"
+    share = sum(run.simulation.evaluations for run in runs) / max(first.simulation.evaluations, 1)
     words = f"{how.words}, {share:.2g} times the evaluations{said}"
     if how.growth and failed:
         return Agreement(words, 0.0, "nothing: the motion does not converge", {})
@@ -200,9 +238,9 @@ def agreement(first: SampledRun, begin: Callable[[dict[str, object]], SampledRun
         )
     if made < 2:
         return Agreement(words, 0.0, "nothing: a further run has no outputs", {})
-    system = first.simulation.system
     rounding = first.simulation.steps * float(np.finfo(float).eps)  # of all steps, at worst to the same side
-    found = _groups(system, [run.rows[:made] for run in runs], how.growth, rounding)
+    compared = [known[:made], *(run.rows[:made] for run in runs)]
+    found = _groups(system, compared, sizes, 0.0 if lost else how.growth, rounding)
     still = _still(system, found)
     groups = {group.name: group.digits for group in found if group.name not in still}
     if not groups:
@@ -211,12 +249,34 @@ def agreement(first: SampledRun, begin: Callable[[dict[str, object]], SampledRun
     return Agreement(words, groups[worst], worst, groups, still)
 
 
-def _go(run: SampledRun, most: float) -> float:
-    """Let a run go until it ends or its work is done; return its work."""
+def _go(run: SampledRun, most: float, enough: Callable[[SampledRun], bool]) -> float:
+    """Let a run go until it ends, its work is done, or `enough` of it is known; return its work."""
     simulation = run.simulation
     simulation.pause_every = pause = max(int(most / (_LOOKS * (1.0 + _step_work(simulation)))), 1)
-    run.go(lambda t: simulation.steps % pause == 0 and work(simulation) > most)
+    run.go(lambda t: simulation.steps % pause == 0 and (work(simulation) > most or enough(run)))
     return work(simulation)
+
+
+def _sizes(system: System, rows: Array) -> Array:
+    """Return how far each number of some rows goes: coordinates from end to end, others from zero."""
+    return np.concatenate([np.ptp(rows[:, : system.nq], axis=0), np.abs(rows[:, system.nq :]).max(axis=0)])
+
+
+def _left(system: System, rows: Array, others: Array, sizes: Array) -> bool:
+    """Tell whether another run has come as far from the first as some joint goes that moves well: no digit is right."""
+    by, by_v, nq = system_interface.coordinate_scale(system), system_interface.scale(system), system.nq
+    moved = largest(sizes[:nq] / by), largest(sizes[nq : nq + system.nv] / by_v)
+    for use in system.description.coordinate_owners:
+        q, v = system.q_slice(use.name), system.v_slice(use.name)
+        seen = (
+            (q, _same_sign(rows, others, q, use), by[q], moved[0]),
+            (slice(nq + v.start, nq + v.stop), others[:, nq + v.start : nq + v.stop], by_v[v], moved[1]),
+        )
+        for at, other, unit, most in seen:
+            size = largest(sizes[at])
+            if size > _MOVING * most * largest(unit) and largest(rows[:, at] - other) >= size:
+                return True
+    return False
 
 
 class _ComparedNumbers(NamedTuple):
@@ -233,7 +293,7 @@ class _ComparedNumbers(NamedTuple):
     error: float
 
 
-def _groups(system: System, runs: list[Array], growth: float, rounding: float) -> list[_ComparedNumbers]:
+def _groups(system: System, runs: list[Array], sizes: Array, growth: float, rounding: float) -> list[_ComparedNumbers]:
     """Compare runs by joint and state: coordinates by how far they go, velocities likewise."""
     a, nq, nv = runs[0], system.nq, system.nv
     by, by_v = system_interface.coordinate_scale(system), system_interface.scale(system)
@@ -249,14 +309,14 @@ def _groups(system: System, runs: list[Array], growth: float, rounding: float) -
     for use in system.description.coordinate_owners:
         q, v = system.q_slice(use.name), system.v_slice(use.name)
         if q.stop > q.start:
-            size = float(np.ptp(a[:, q], axis=0).max())
+            size = float(sizes[q].max())
             compare("coordinates of", "q", use.name, [_same_sign(a, b, q, use) for b in runs], size, by[q].max())
         if v.stop > v.start:
             at = slice(nq + v.start, nq + v.stop)
-            size = float(np.abs(a[:, at]).max())
+            size = float(sizes[at].max())
             compare("velocities of", "v", use.name, [b[:, at] for b in runs], size, by_v[v].max())
     for k, name in enumerate(system.kernels.elements.names, start=nq + nv):
-        compare("state", "z", name, [b[:, k] for b in runs], float(np.abs(a[:, k]).max()), 1.0)
+        compare("state", "z", name, [b[:, k] for b in runs], float(sizes[k]), 1.0)
     return found
 
 
