@@ -12,6 +12,7 @@ import whippletree as wt
 from whippletree.simulate import Simulation
 from whippletree.simulate.run_plans import RunPlans
 from whippletree.system.loop_plan import LoopPlan
+from whippletree.system.planner import LoopPlanner
 
 pytestmark = pytest.mark.rest
 
@@ -131,6 +132,34 @@ def test_plans_that_were_left_are_taken_up_again() -> None:
         seen.append(plans.now)
     assert len({id(system) for system in seen}) == 2
     assert seen[3:5] == seen[5:7]
+
+
+def test_a_run_that_follows_another_looks_at_the_plan_of_that_time_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes up the same plans at the same times, and looks at hardly another one."""
+    system = coupled_wheels()
+    first, looked, fitting = RunPlans(system), [], LoopPlanner._fitting
+
+    def counted(planner: LoopPlanner, plans: list[LoopPlan], *given: Any) -> LoopPlan | None:
+        looked.append(len(plans))
+        return fitting(planner, plans, *given)
+
+    monkeypatch.setattr(LoopPlanner, "_fitting", counted)
+
+    def follow(plans: RunPlans, late: float) -> tuple[list[object], int]:
+        looked.clear()
+        seen = []
+        for k in range(1, 30):
+            where = system._engine.loops.conditions(0.1 * k + late)
+            plans.again(system.coordinates(turned(k * np.pi / 2 + 1e-3 * k)), where)
+            seen.append(plans.now)
+        return seen, sum(looked)
+
+    expected, alone = follow(first, 0.0)
+    for late in (0.0, 0.02, -0.02):
+        seen, with_help = follow(first.from_start(), late)
+        assert seen == expected
+        assert with_help <= 31
+    assert alone > 50
 
 
 def travel_time(r: float, l: float, start: float, end: float, speed: float) -> float:

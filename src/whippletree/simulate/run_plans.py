@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ class RunPlans:
     """The plan that a simulation works with, `now`, and those that it has worked with before, the built one first.
 
     A plan that has been left is taken up again where its pivots are about as large as where it was made: then nothing
-    is compiled.
+    is compiled. A run that follows another from its start tries the plan first that the other took up at that time.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
@@ -39,6 +41,8 @@ class RunPlans:
     def __init__(self, system: System) -> None:
         self.now = system
         self._known = [system]
+        self.taken: list[tuple[float, LoopPlan]] = []
+        self.foreseen: list[tuple[float, LoopPlan]] = []
 
     @property
     def loops(self) -> LoopServices:
@@ -49,9 +53,11 @@ class RunPlans:
         """Go on with a plan that is clearly better at a configuration, if there is one; say whether there is."""
         known, present = [loop_plan(system) for system in self._known], loop_plan(self.now)
         planner = self.loops.planner
-        plan = planner.taken_up(present, known, q, where) or self._planned(present, known, q, where)
+        plan = planner.taken_up(present, self._expected(where.t), q, where)
+        plan = plan or planner.taken_up(present, known, q, where) or self._planned(present, known, q, where)
         if plan is None:
             return False
+        self.taken.append((where.t, plan))
         found = [system for system in self._known if loop_plan(system) is plan]
         if found:
             self.now = found[0]
@@ -73,16 +79,23 @@ class RunPlans:
             return None
         return None if plan is None else planner.known(present, plan, known, q, where)
 
+    def _expected(self, t: float) -> list[LoopPlan]:
+        """Return the plan that the run before took up nearest to a time, if it is known still."""
+        ahead = bisect(self.foreseen, t, key=itemgetter(0))
+        near = min(self.foreseen[max(ahead - 1, 0) : ahead + 1], key=lambda one: abs(one[0] - t), default=None)
+        return [] if near is None else [plan for plan in map(loop_plan, self._known) if plan is near[1]]
+
     def from_start(self) -> RunPlans:
-        """Return plans for another run from the start: it begins with the built one, and knows all."""
+        """Return plans for another run from the start: it begins with the built one, knows all and when each served."""
         twin = self.copy()
-        twin.now = self._known[0]
+        twin.now, twin.taken, twin.foreseen = self._known[0], [], self.taken
         return twin
 
     def copy(self) -> RunPlans:
         """Return plans that go their own way; what belongs to each plan is shared."""
         twin = object.__new__(RunPlans)
         twin.now, twin._known = self.now, list(self._known)
+        twin.taken, twin.foreseen = list(self.taken), self.foreseen
         return twin
 
     # ------------------------------------------------------------------ kept
