@@ -49,7 +49,9 @@ def family_of(kind: type) -> str:
     >>> family_of(Spring)
     'forces'
     """
-    return next(_FAMILY_OF[base.__name__] for base in kind.__mro__ if base.__name__ in _FAMILY_OF)
+    return next(
+        _FAMILY_OF[base.__name__] for base in kind.__mro__ if base.__name__ in _FAMILY_OF
+    )  # not empty: each kind has a family
 
 
 def word_of(kind: Any) -> str:
