@@ -81,8 +81,6 @@ class Rack(Joint):
     radius: Scalar = quantity(unit="m", sign="positive")
 
     kind: ClassVar[str] = "rack"
-    nq: ClassVar[int] = 1
-    nv: ClassVar[int] = 1
     n_configuration: ClassVar[int] = 1
     position_labels: ClassVar[tuple[str, ...]] = ("angle",)
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity",)

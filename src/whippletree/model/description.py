@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import casadi as ca
 
 from whippletree.elements.bodies import BodyKind, MassProperties, OwnCoordinates, Shape
 from whippletree.elements.closures import DeclaredClosure, Side
+from whippletree.elements.declaration import Declared
 from whippletree.elements.forces import ElementForces, ElementState, Force, Formula
 from whippletree.elements.joints import Joint
 from whippletree.errors import ModelError
@@ -37,6 +38,8 @@ __all__ = [
 GROUND = "ground"
 
 Element = TypeVar("Element")
+Acting: TypeAlias = "ClosureUse | ForceUse | StateUse | EventUse"
+Used = TypeVar("Used", "ClosureUse", "ForceUse", "StateUse", "EventUse")
 
 
 @dataclass(frozen=True)
@@ -436,25 +439,10 @@ class Description:
             yield from use.armature
             yield from use.on_parent.entries()
             yield from use.on_child.entries()
-        for closed in self.closures:
-            yield from closed.closure.entries()
-            for _, placement in closed.sides:
-                yield from placement.entries()
+        yield from _acting_numbers(self.closures)
         for frame in self.frames:
             yield from frame.placement.entries()
-        for loaded in self.forces:
-            yield from loaded.force.entries()
-            for _, placement in loaded.sides:
-                yield from placement.entries()
-        for state in self.states:
-            yield state.value
-            yield from state.rate.entries()
-            for _, placement in state.sides:
-                yield from placement.entries()
-        for event in self.events:
-            yield from event.formula.entries()
-            for _, placement in event.sides:
-                yield from placement.entries()
+        yield from _acting_numbers((*self.forces, *self.states, *self.events))
 
     def shape_numbers(self) -> Iterator[Scalar]:
         """Yield the numbers of the shapes that bodies are drawn with; the fingerprint does not depend on them.
@@ -476,12 +464,12 @@ class Description:
             self.name,
             tuple(_body_outline(body) for body in self.bodies),
             tuple(_use_outline(use) for use in self.joints),
-            tuple(_closure_outline(use) for use in self.closures),
+            tuple(map(_acting_outline, self.closures)),
             tuple((frame.name, frame.body) for frame in self.frames),
             tuple(parameter.name for parameter in self.parameters),
-            tuple(_force_outline(use) for use in self.forces),
-            tuple(_state_outline(use) for use in self.states),
-            tuple(_event_outline(use) for use in self.events),
+            tuple(map(_acting_outline, self.forces)),
+            tuple(map(_acting_outline, self.states)),
+            tuple(map(_acting_outline, self.events)),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -573,12 +561,12 @@ def _assembled(
         serialization.take_vector(numbers),
         tuple(_restored_body(body, numbers) for body in bodies),
         tuple(_restored_use(use, numbers) for use in uses),
-        tuple(_restored_closure(use, numbers) for use in closures),
+        tuple(_restored_acting(ClosureUse, use, numbers) for use in closures),
         tuple(Frame(name, body, Placement.of_entries(serialization.take(numbers, 12))) for name, body in frames),
         parameters,
-        tuple(_restored_force(use, numbers) for use in forces),
-        tuple(_restored_state(use, numbers) for use in states),
-        tuple(_restored_event(use, numbers) for use in events),
+        tuple(_restored_acting(ForceUse, use, numbers) for use in forces),
+        tuple(_restored_acting(StateUse, use, numbers) for use in states),
+        tuple(_restored_acting(EventUse, use, numbers) for use in events),
     )
 
 
@@ -607,52 +595,37 @@ def _restored_use(use: serialization.UseOutline, numbers: Iterator[Scalar]) -> J
     return JointUse(name, joint, parent, child, on_parent, on_child, prescribed, armature)
 
 
-def _closure_outline(use: ClosureUse) -> serialization.ClosureOutline:
-    closure, bodies = use.closure, tuple(body for body, _ in use.sides)
-    return use.name, type(closure), closure.text, len(closure.entries()), bodies, use.coordinates
+_ELEMENT: dict[type, str] = {ClosureUse: "closure", ForceUse: "force", StateUse: "rate", EventUse: "formula"}
 
 
-def _restored_closure(use: serialization.ClosureOutline, numbers: Iterator[Scalar]) -> ClosureUse:
-    name, closure_type, text, count, bodies, coordinates = use
-    closure = closure_type.of(text, serialization.take(numbers, count))
-    return ClosureUse(name, closure, _restored_sides(bodies, numbers), coordinates)
+def _element(use: Acting) -> Declared:
+    element: Declared = getattr(use, _ELEMENT[type(use)])
+    return element
 
 
-def _force_outline(use: ForceUse) -> serialization.ForceOutline:
-    force, bodies = use.force, tuple(body for body, _ in use.sides)
-    read = use.coordinates, use.states, use.reactions
-    return use.name, type(force), force.text, len(force.entries()), bodies, *read
+def _acting_numbers(uses: Iterable[Acting]) -> Iterator[Scalar]:
+    for use in uses:
+        if isinstance(use, StateUse):
+            yield use.value
+        yield from _element(use).entries()
+        for _, placement in use.sides:
+            yield from placement.entries()
 
 
-def _restored_force(use: serialization.ForceOutline, numbers: Iterator[Scalar]) -> ForceUse:
-    name, force_type, text, count, bodies, coordinates, states, reactions = use
-    force = force_type.of(text, serialization.take(numbers, count))
-    return ForceUse(name, force, _restored_sides(bodies, numbers), coordinates, states, reactions)
+def _acting_outline(use: Acting) -> tuple[Any, ...]:
+    """Return the outline of what has sides: name, type of its element, its text and count of numbers, and the rest."""
+    element, bodies = _element(use), tuple(body for body, _ in use.sides)
+    rest = [each.name for each in fields(use)]
+    kind = () if isinstance(element, Formula) else (type(element),)
+    more = (getattr(use, name) for name in rest[rest.index("sides") + 1 :])
+    return use.name, *kind, element.text, len(element.entries()), bodies, *more
 
 
-def _state_outline(use: StateUse) -> serialization.StateOutline:
-    rate, bodies = use.rate, tuple(body for body, _ in use.sides)
-    return use.name, rate.text, len(rate.entries()), bodies, use.coordinates, use.states
-
-
-def _restored_state(use: serialization.StateOutline, numbers: Iterator[Scalar]) -> StateUse:
-    name, text, count, bodies, coordinates, states = use
-    (value,) = serialization.take(numbers, 1)
-    rate = Formula.of(text, serialization.take(numbers, count))
-    return StateUse(name, float(value), rate, _restored_sides(bodies, numbers), coordinates, states)
-
-
-def _event_outline(use: EventUse) -> serialization.EventOutline:
-    formula, bodies = use.formula, tuple(body for body, _ in use.sides)
-    reads = (bodies, use.coordinates, use.states)
-    return use.name, formula.text, len(formula.entries()), *reads, use.direction, use.stop, use.sets
-
-
-def _restored_event(use: serialization.EventOutline, numbers: Iterator[Scalar]) -> EventUse:
-    name, text, count, bodies, coordinates, states, direction, stop, sets = use
-    formula = Formula.of(text, serialization.take(numbers, count))
-    return EventUse(name, formula, _restored_sides(bodies, numbers), coordinates, states, direction, stop, sets)
-
-
-def _restored_sides(bodies: tuple[str, ...], numbers: Iterator[Scalar]) -> tuple[tuple[str, Placement], ...]:
-    return tuple((body, Placement.of_entries(serialization.take(numbers, 12))) for body in bodies)
+def _restored_acting(made: Callable[..., Used], outline: Sequence[Any], numbers: Iterator[Scalar]) -> Used:
+    name, *rest = outline
+    kind = Formula if isinstance(rest[0], str) else rest.pop(0)
+    text, count, bodies, *more = rest
+    value: list[Any] = [float(next(numbers))] if made is StateUse else []
+    element = kind.of(text, serialization.take(numbers, count))
+    sides = tuple((body, Placement.of_entries(serialization.take(numbers, 12))) for body in bodies)
+    return made(name, *value, element, sides, *more)

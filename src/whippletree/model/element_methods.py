@@ -345,8 +345,8 @@ class ElementMethods(AnyElement):
     ) -> JointHandle:
         """A table: the child moves in the plane normal to `axis`; an angle and two displacements.
 
-        The displacements are along x and y of the joint frame on the parent: for the axis
-        "z" the parent's x and y, for "x" its y and z, for "y" its z and x; with a pose, the x and y of the pose.
+        The displacements are along x and y of the joint frame on the parent: for the axis "z" the parent's x and y, for "x"
+        its y and z, for "y" its z and x; with a pose, the x and y of the pose.
 
         Arguments:
             at: the point on the place or the parent, in its axes; its origin unless given

@@ -17,18 +17,13 @@ from typing import Any, TypeAlias
 import casadi as ca
 
 from whippletree.elements.bodies import BodyKind
-from whippletree.elements.closures import DeclaredClosure
-from whippletree.elements.forces import Force
 from whippletree.elements.joints import Joint
 from whippletree.spatial.scalars import Scalar, Vector3
 
 __all__ = [
+    "ActingOutline",
     "BodyOutline",
-    "ClosureOutline",
-    "EventOutline",
-    "ForceOutline",
     "Outline",
-    "StateOutline",
     "UseOutline",
     "digest",
     "evaluated",
@@ -40,34 +35,19 @@ __all__ = [
 
 BodyOutline: TypeAlias = tuple[str, type[BodyKind] | None, str, int]  # name, kind, its text and count of numbers
 UseOutline: TypeAlias = tuple[str, type[Joint], str, str, bool, int]  # the last: how many numbers of armature
-ClosureOutline: TypeAlias = tuple[
-    str, type[DeclaredClosure], str, int, tuple[str, ...], tuple[tuple[str, int], ...]
-]  # name, type, its text and how many numbers it has; the sides' bodies, the coordinates
-ForceOutline: TypeAlias = tuple[
-    str, type[Force], str, int, tuple[str, ...], tuple[tuple[str, int], ...], tuple[str, ...], tuple[str, ...]
-]  # the same, and the states, and the joints whose reactions are read
-StateOutline: TypeAlias = tuple[str, str, int, tuple[str, ...], tuple[tuple[str, int], ...], tuple[str, ...]]
-EventOutline: TypeAlias = tuple[
-    str,
-    str,
-    int,
-    tuple[str, ...],
-    tuple[tuple[str, int], ...],
-    tuple[str, ...],
-    int,
-    bool,
-    tuple[tuple[str, str, int], ...],
-]  # the same, and the direction, whether to stop, and what is set
+ActingOutline: TypeAlias = tuple[Any, ...]
+"""Of a closure or a force its name, type, text and count of numbers, the bodies of its sides and what else it has; of a
+state or an event the same but for the type, of its formula."""
 Outline: TypeAlias = tuple[
     str,
     tuple[BodyOutline, ...],
     tuple[UseOutline, ...],
-    tuple[ClosureOutline, ...],
+    tuple[ActingOutline, ...],
     tuple[tuple[str, str], ...],
     tuple[str, ...],
-    tuple[ForceOutline, ...],
-    tuple[StateOutline, ...],
-    tuple[EventOutline, ...],
+    tuple[ActingOutline, ...],
+    tuple[ActingOutline, ...],
+    tuple[ActingOutline, ...],
 ]
 
 FORMAT = "whippletree description 5"

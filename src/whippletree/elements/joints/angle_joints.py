@@ -33,8 +33,6 @@ class _SphericalAngles(ThreeAngles):
     """A ball by three angles."""
 
     like: ClassVar[str] = "spherical"
-    nq: ClassVar[int] = 3
-    nv: ClassVar[int] = 3
     n_configuration: ClassVar[int] = 6
     n_axes: ClassVar[int] = 0
     holds: ClassVar[tuple[str, ...] | None] = ("point",)
@@ -92,8 +90,6 @@ class _FreeAngles(ThreeAngles):
     """A floating base by three angles and a position in parent axes."""
 
     like: ClassVar[str] = "free"
-    nq: ClassVar[int] = 6
-    nv: ClassVar[int] = 6
     n_configuration: ClassVar[int] = 9
     n_axes: ClassVar[int] = 0
     holds: ClassVar[tuple[str, ...] | None] = ()

@@ -37,7 +37,7 @@ class Joint(ABC):
     Both joint frames have z along the joint's axis, and coincide when the coordinates are neutral. A type
     says:
 
-    1. `nq`, `nv` and the labels of its coordinates and velocities;
+    1. the labels of its coordinates and velocities, which also count them (`nq`, `nv`);
     2. `configuration(q)`: what the sweeps need of the coordinates (sines, cosines, a rotation), computed
        once;
     3. `shift(x)`: the shift from the parent frame to the child frame at the configuration x;
@@ -75,6 +75,14 @@ class Joint(ABC):
     n_axes: ClassVar[int] = 1
     holds: ClassVar[tuple[str, ...] | None] = None
     locks: ClassVar[bool] = False  # there are positions at which rates do not follow from the motion: gimbal lock
+
+    def __init_subclass__(cls) -> None:
+        """Count the coordinates and velocities by their labels."""
+        super().__init_subclass__()
+        for count, labels in (("nq", "position_labels"), ("nv", "velocity_labels")):
+            own = vars(cls).get(labels)
+            if isinstance(own, tuple) and count not in vars(cls):
+                setattr(cls, count, len(own))
 
     @property
     def variant(self) -> Hashable:

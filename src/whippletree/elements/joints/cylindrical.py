@@ -24,8 +24,6 @@ class Cylindrical(Joint):
     """
 
     kind: ClassVar[str] = "cylindrical"
-    nq: ClassVar[int] = 2
-    nv: ClassVar[int] = 2
     n_configuration: ClassVar[int] = 3
     position_labels: ClassVar[tuple[str, ...]] = ("angle", "displacement")
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity", "velocity")

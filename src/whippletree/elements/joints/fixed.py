@@ -26,8 +26,6 @@ class Fixed(Joint):
     """
 
     kind: ClassVar[str] = "fixed"
-    nq: ClassVar[int] = 0
-    nv: ClassVar[int] = 0
     n_configuration: ClassVar[int] = 0
     position_labels: ClassVar[tuple[str, ...]] = ()
     velocity_labels: ClassVar[tuple[str, ...]] = ()

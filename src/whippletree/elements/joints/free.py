@@ -44,8 +44,6 @@ class Free(Joint):
     """
 
     kind: ClassVar[str] = "free"
-    nq: ClassVar[int] = 7
-    nv: ClassVar[int] = 6
     n_configuration: ClassVar[int] = 12
     position_labels: ClassVar[tuple[str, ...]] = (*Spherical.position_labels, *(f"position {c}" for c in "xyz"))
     velocity_labels: ClassVar[tuple[str, ...]] = (*Spherical.velocity_labels, *(f"velocity along {c}" for c in "xyz"))

@@ -17,8 +17,8 @@ __all__ = ["Planar"]
 class Planar(Joint):
     """A table: the child moves in the plane normal to `axis`; an angle and two displacements.
 
-    The displacements are along x and y of the joint frame on the parent: for the axis
-    "z" the parent's x and y, for "x" its y and z, for "y" its z and x; with a pose, the x and y of the pose.
+    The displacements are along x and y of the joint frame on the parent: for the axis "z" the parent's x and y, for "x"
+    its y and z, for "y" its z and x; with a pose, the x and y of the pose.
 
     >>> from whippletree.model import Mechanism
     >>> m = Mechanism("m")
@@ -27,8 +27,6 @@ class Planar(Joint):
     """
 
     kind: ClassVar[str] = "planar"
-    nq: ClassVar[int] = 3
-    nv: ClassVar[int] = 3
     n_configuration: ClassVar[int] = 4
     position_labels: ClassVar[tuple[str, ...]] = ("angle", "displacement along x", "displacement along y")
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity", "velocity along x", "velocity along y")

@@ -24,8 +24,6 @@ class Prismatic(Joint):
     """
 
     kind: ClassVar[str] = "prismatic"
-    nq: ClassVar[int] = 1
-    nv: ClassVar[int] = 1
     n_configuration: ClassVar[int] = 1
     position_labels: ClassVar[tuple[str, ...]] = ("displacement",)
     velocity_labels: ClassVar[tuple[str, ...]] = ("velocity",)

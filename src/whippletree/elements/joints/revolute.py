@@ -34,8 +34,6 @@ class Revolute(Joint):
     """
 
     kind: ClassVar[str] = "revolute"
-    nq: ClassVar[int] = 1
-    nv: ClassVar[int] = 1
     n_configuration: ClassVar[int] = 2
     position_labels: ClassVar[tuple[str, ...]] = ("angle",)
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity",)

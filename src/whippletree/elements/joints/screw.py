@@ -30,8 +30,6 @@ class Screw(Joint):
     lead: float | ca.SX = quantity(unit="m", sign="not zero", why="a screw without advance is a revolute joint")
 
     kind: ClassVar[str] = "screw"
-    nq: ClassVar[int] = 1
-    nv: ClassVar[int] = 1
     n_configuration: ClassVar[int] = 3
     position_labels: ClassVar[tuple[str, ...]] = ("angle",)
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity",)

@@ -83,20 +83,9 @@ class Spherical(Joint):
     """
 
     kind: ClassVar[str] = "spherical"
-    nq: ClassVar[int] = 4
-    nv: ClassVar[int] = 3
     n_configuration: ClassVar[int] = 9
-    position_labels: ClassVar[tuple[str, ...]] = (
-        "quaternion w",
-        "quaternion x",
-        "quaternion y",
-        "quaternion z",
-    )
-    velocity_labels: ClassVar[tuple[str, ...]] = (
-        "angular velocity about x",
-        "angular velocity about y",
-        "angular velocity about z",
-    )
+    position_labels: ClassVar[tuple[str, ...]] = tuple(f"quaternion {c}" for c in "wxyz")
+    velocity_labels: ClassVar[tuple[str, ...]] = tuple(f"angular velocity about {c}" for c in "xyz")
     quaternion: ClassVar[bool] = True
     along_child: ClassVar[bool] = True
     n_axes: ClassVar[int] = 0

@@ -28,8 +28,6 @@ class Universal(Joint):
     """
 
     kind: ClassVar[str] = "universal"
-    nq: ClassVar[int] = 2
-    nv: ClassVar[int] = 2
     n_configuration: ClassVar[int] = 4
     position_labels: ClassVar[tuple[str, ...]] = (
         "angle about the parent's axis",

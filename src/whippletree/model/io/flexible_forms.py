@@ -230,10 +230,8 @@ def _resolved(given: object, sets: Mapping[str, object], node: Node) -> FileValu
 def _arguments(
     context: FileContext, node: Node, what: str, needs: Mapping[str, Reader], may: Mapping[str, Reader]
 ) -> dict[str, FileValue]:
-    if not isinstance(node, MapNode):
-        raise UnfitError(node.mark, f"{what} must be a mapping, but is {words_for(node)}")
     try:
-        return arguments(context, node, needs, may)
+        return arguments(context, values.mapping(node, what), needs, may)
     except UnfitError as error:
         raise UnfitError(error.mark or node.mark, f"{what}: {error}") from error.__cause__
 
@@ -285,29 +283,11 @@ def _plain(context: FileContext, node: Node, what: str) -> FileValue:
     return values.text(node, what)
 
 
-def _stations(context: FileContext, node: Node, what: str) -> list[FileValue]:
-    if not isinstance(node, ListNode):
-        raise UnfitError(node.mark, f"{what} must be a list of points, but is {words_for(node)}")
-    point = values.entries(values.fixed_number, 3)
-    return [point(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
-
-
-def _fractions(context: FileContext, node: Node, what: str) -> dict[str, float]:
-    if not isinstance(node, MapNode):
-        raise UnfitError(node.mark, f"{what} must be fractions by name, but is {words_for(node)}")
-    return {key: values.fixed_number(context, item, f"{what}: {key}") for key, item in node.items.items()}
-
-
-def _node_sets(context: FileContext, node: Node, what: str) -> dict[str, FileValue]:
-    if not isinstance(node, MapNode):
-        raise UnfitError(node.mark, f"{what} must be nodes by name, but is {words_for(node)}")
-    return {key: _plain(context, item, f"{what}: {key}") for key, item in node.items.items()}
-
-
 def _files(context: FileContext, node: Node, what: str) -> dict[str, str]:
     return _arguments(context, node, what, dict.fromkeys(("mass", "stiffness", "nodes"), values.word), {})
 
 
+_node_sets = values.by_name(_plain, "nodes by name")
 _MODES: dict[str, Reader] = {
     "modes": _plain,
     "highest_frequency": values.fixed_number,
@@ -318,11 +298,11 @@ _MODES: dict[str, Reader] = {
 }
 _BEAM: dict[str, Reader] = {
     "length": values.fixed_number,
-    "stations": _stations,
+    "stations": values.several(values.entries(values.fixed_number, 3), "points"),
     "axis": values.axis,
     "across": values.axis,
     "elements": values.whole,
-    "interfaces": _fractions,
+    "interfaces": values.by_name(values.fixed_number, "fractions by name"),
     "theory": values.word,
     "mass": values.word,
     "stiffening": values.flag,

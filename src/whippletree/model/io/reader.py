@@ -185,7 +185,7 @@ class _Reading:
         sections = {}
         for key in ("parameters", "definitions"):
             node = self._root.items.get(key)
-            sections[key] = None if node is None or _is_empty(node) else _mapping(node, key)
+            sections[key] = None if node is None or _is_empty(node) else values.mapping(node, key)
         with values.blamed(sections["parameters"] or self._root):
             return Names(self._mechanism, sections["parameters"], sections["definitions"])
 
@@ -202,7 +202,7 @@ class _Reading:
         section = self._root.items.get(key)
         if section is None or _is_empty(section):
             return
-        for name, node in _mapping(section, key).items.items():
+        for name, node in values.mapping(section, key).items.items():
             if _is_empty(node):
                 yield name, MapNode(node.mark, {}, {})
             elif isinstance(node, MapNode):
@@ -287,7 +287,7 @@ class _Reading:
         if key == "start" and isinstance(node, Leaf) and node.value == "equilibrium":
             return {"equilibrium": True}
         try:
-            return arguments(self._context, _mapping(node, key), {}, readers)
+            return arguments(self._context, values.mapping(node, key), {}, readers)
         except UnfitError as error:
             raise UnfitError(error.mark or node.mark, f"{key}: {error}") from None
 
@@ -295,7 +295,7 @@ class _Reading:
     def _element(self, section: str, name: str, node: MapNode) -> Iterator[None]:
         """Within it, an error is about that element, at the line it is in."""
         prefix = f"{_KINDS[section]} {quoted(name)}: "
-        mark = _mapping(self._root.items[section], section).keys[name]
+        mark = values.mapping(self._root.items[section], section).keys[name]
         try:
             yield
         except UnfitError as error:
@@ -345,9 +345,8 @@ def _mass_properties(context: FileContext, node: MapNode) -> MassProperties:
 
 def _drawn_shapes(context: FileContext, node: Node) -> tuple[Shape, ...]:
     """Read what a body looks like: a list of shapes, each with its sizes and its place."""
-    if not isinstance(node, ListNode):
-        raise UnfitError(node.mark, f"shapes must be a list, but is {words_for(node)}")
-    return tuple(_drawn_shape(context, _mapping(item, f"shapes[{k}]")) for k, item in enumerate(node.items))
+    items = values.listing(node, "shapes").items
+    return tuple(_drawn_shape(context, values.mapping(item, f"shapes[{k}]")) for k, item in enumerate(items))
 
 
 def _drawn_shape(context: FileContext, node: MapNode) -> Shape:
@@ -371,14 +370,13 @@ def _shape(context: FileContext, node: MapNode, kind: str) -> MassProperties:
         needs, may = SHAPES[kind]
         made: MassProperties = getattr(shapes, kind)(**_keys(context, own, kind, needs, may))
         return made
-    if not isinstance(own, ListNode):
-        raise UnfitError(own.mark, f"{kind} must be a list, but is {words_for(own)}")
+    items = values.listing(own, kind).items
     if kind == "sum":
-        if not own.items:
+        if not items:
             raise UnfitError(own.mark, "a sum must have parts")
-        return functools.reduce(operator.add, [_properties(context, item) for item in own.items])
+        return functools.reduce(operator.add, [_properties(context, item) for item in items])
     needs, may = SHAPES["point_mass"]
-    masses = [_keys(context, item, f"{kind}[{k}]", needs, may) for k, item in enumerate(own.items)]
+    masses = [_keys(context, item, f"{kind}[{k}]", needs, may) for k, item in enumerate(items)]
     return shapes.point_masses([(mass["mass"], mass.get("at", (0.0, 0.0, 0.0))) for mass in masses])
 
 
@@ -387,18 +385,12 @@ def _keys(
 ) -> dict[str, FileValue]:
     """Read the keys of a mapping inside an element."""
     try:
-        return arguments(context, _mapping(node, what), needs, may)
+        return arguments(context, values.mapping(node, what), needs, may)
     except UnfitError as error:
         message = str(error)
         raise UnfitError(
             error.mark or node.mark, message if message.startswith(f"{what} ") else f"{what}: {message}"
         ) from error.__cause__
-
-
-def _mapping(node: Node, what: str) -> MapNode:
-    if not isinstance(node, MapNode):
-        raise UnfitError(node.mark, f"{what} must be a mapping, but is {words_for(node)}")
-    return node
 
 
 def _is_empty(node: Node) -> bool:

@@ -122,16 +122,39 @@ def entries(read: Reader, count: int, of: str = "numbers") -> Reader:
     def read_entries(context: FileContext, node: Node, what: str) -> tuple[FileValue, ...]:
         if not isinstance(node, ListNode) or len(node.items) != count:
             raise UnfitError(node.mark, f"{what} must be {count} {of} in a list, but is {words_for(node)}")
-        return tuple(read(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
+        found: tuple[FileValue, ...] = read_all(context, node, what)
+        return found
 
+    read_all = several(read)
     return read_entries
 
 
-def vectors(context: FileContext, node: Node, what: str) -> tuple[FileValue, ...]:
-    """Read a list of vectors."""
+def several(read: Reader, of: str = "numbers") -> Reader:
+    """Return the reader of any number of values in a list."""
+    return lambda context, node, what: tuple(
+        read(context, item, f"{what}[{k}]") for k, item in enumerate(listing(node, what, f" of {of}").items)
+    )
+
+
+def by_name(read: Reader, of: str) -> Reader:
+    """Return the reader of values by name."""
+    return lambda context, node, what: {
+        key: read(context, item, f"{what}: {key}") for key, item in mapping(node, what, wanted=of).items.items()
+    }
+
+
+def mapping(node: Node, what: str, of: str = "", wanted: str = "a mapping") -> MapNode:
+    """Return a node that must be a mapping."""
+    if not isinstance(node, MapNode):
+        raise UnfitError(node.mark, f"{what} must be {wanted}{of}, but is {words_for(node)}")
+    return node
+
+
+def listing(node: Node, what: str, of: str = "") -> ListNode:
+    """Return a node that must be a list."""
     if not isinstance(node, ListNode):
-        raise UnfitError(node.mark, f"{what} must be a list of vectors, but is {words_for(node)}")
-    return tuple(vector(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
+        raise UnfitError(node.mark, f"{what} must be a list{of}, but is {words_for(node)}")
+    return node
 
 
 def matrix(size: int) -> Reader:
@@ -140,6 +163,9 @@ def matrix(size: int) -> Reader:
 
 
 vector = entries(number, 3)
+vectors = several(vector, "vectors")
+numbers = several(number)
+row = several(fixed_number)
 rotation = matrix(3)
 
 
@@ -153,21 +179,7 @@ def free_vector(context: FileContext, node: Node, what: str) -> tuple[FileValue,
     return found
 
 
-def row(context: FileContext, node: Node, what: str) -> list[float]:
-    """Read any number of numbers."""
-    if not isinstance(node, ListNode):
-        raise UnfitError(node.mark, f"{what} must be a list of numbers, but is {words_for(node)}")
-    return [fixed_number(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
-
-
-def numbers(context: FileContext, node: Node, what: str) -> tuple[Scalar, ...]:
-    """Read any number of numbers, or expressions in parameters."""
-    if not isinstance(node, ListNode):
-        raise UnfitError(node.mark, f"{what} must be a list of numbers, but is {words_for(node)}")
-    return tuple(number(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
-
-
-def one_or_several(context: FileContext, node: Node, what: str) -> Scalar | tuple[Scalar, ...]:
+def one_or_several(context: FileContext, node: Node, what: str) -> FileValue:
     """Read a number, or a list of numbers."""
     return numbers(context, node, what) if isinstance(node, ListNode) else number(context, node, what)
 
@@ -246,21 +258,18 @@ def listed(read: Reader) -> Reader:
 
 def ratios(context: FileContext, node: Node, what: str) -> dict[tuple[str, int], Scalar]:
     """Read ratios by coordinate."""
-    if not isinstance(node, MapNode):
-        raise UnfitError(node.mark, f"{what} must be a mapping from joints to ratios, but is {words_for(node)}")
-    found: dict[tuple[str, int], Scalar] = {}
-    for key, item in node.items.items():
+    ratios, found = mapping(node, what, " from joints to ratios"), dict[tuple[str, int], Scalar]()
+    for key, item in ratios.items.items():
         place = _coordinate(context, key)
         if place in found:
-            raise UnfitError(node.keys[key], f"{what}: {quoted(key)} is a coordinate that is given already")
+            raise UnfitError(ratios.keys[key], f"{what}: {quoted(key)} is a coordinate that is given already")
         found[place] = number(context, item, f"{what}: {quoted(key)}")
     return found
 
 
 def by_joint(context: FileContext, node: Node, what: str) -> dict[str, FileValue]:
     """Read numbers by joint: one, or a list where the joint has several."""
-    if not isinstance(node, MapNode):
-        raise UnfitError(node.mark, f"{what} must be a mapping from joints to numbers, but is {words_for(node)}")
+    node = mapping(node, what, " from joints to numbers")
     known = {use.name: use.joint for use in context.mechanism.describe().coordinate_owners}
     found: dict[str, object] = {}
     for name, item in node.items.items():
@@ -277,9 +286,7 @@ def by_joint(context: FileContext, node: Node, what: str) -> dict[str, FileValue
 
 def guess(context: FileContext, node: Node, what: str) -> dict[str, FileValue]:
     """Read a guess: numbers by joint, and poses by body or frame."""
-    if not isinstance(node, MapNode):
-        wanted = "a mapping from joints to numbers, or from bodies to poses"
-        raise UnfitError(node.mark, f"{what} must be {wanted}, but is {words_for(node)}")
+    node = mapping(node, what, " from joints to numbers, or from bodies to poses")
     poses = {name: item for name, item in node.items.items() if _is_pose(item)}
     described = context.mechanism.describe()
     places = [*(body.name for body in described.bodies), *(frame.name for frame in described.frames)]
@@ -304,10 +311,8 @@ def _is_pose(node: Node) -> bool:
 
 def laws_by_name(context: FileContext, node: Node, what: str) -> dict[str, FileValue]:
     """Read laws by name: one, or a list where what is named has several."""
-    if not isinstance(node, MapNode):
-        raise UnfitError(node.mark, f"{what} must be a mapping from names to expressions, but is {words_for(node)}")
     found: dict[str, object] = {}
-    for name, item in node.items.items():
+    for name, item in mapping(node, what, " from names to expressions").items.items():
         own = f"{what}: {quoted(name)}"
         if isinstance(item, ListNode):
             found[name] = [*entries(law, len(item.items))(context, item, own)]
