@@ -54,6 +54,7 @@ lint: $(STAMP)-lint  ## style, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g++)

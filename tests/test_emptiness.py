@@ -9,11 +9,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import whippletree
-
-pytestmark = pytest.mark.rest
 
 SOURCE = Path(whippletree.__file__).parent
 

@@ -52,7 +52,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-@pytest.mark.rest
 def test_all_methods_run_without_numba(installed: Path, tmp_path: Path):
     where, *lines = called(installed, "-c", PROGRAM, folder=tmp_path).splitlines()
     assert Path(where).is_relative_to(installed.parents[1])

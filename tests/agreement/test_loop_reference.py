@@ -45,7 +45,6 @@ def test_the_random_mechanisms_are_what_they_should_be() -> None:
     assert sum(count <= 0 for count in counted) > NUMBER / 10
 
 
-@pytest.mark.rest
 @everywhere
 def test_rows_are_differences_of_residuals(family: str, i: int) -> None:
     """G x against the change of all residuals, when bodies and joints are moved apart; velocity-only rows have none."""
@@ -59,7 +58,6 @@ def test_rows_are_differences_of_residuals(family: str, i: int) -> None:
         assert np.abs((there - back) / (2 * h) - e.rows.G @ x)[held].max() < 1e-8 * np.abs(e.rows.G).max()
 
 
-@pytest.mark.rest
 @everywhere
 def test_the_motion_keeps_all_rows(family: str, i: int) -> None:
     """G x' + drift stays zero to second order along the motion that the accelerations begin."""

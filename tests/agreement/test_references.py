@@ -11,8 +11,6 @@ from support.random_loops import QUICK, case
 from support.random_trees import random_rotation
 from support.references import amplitude, extrapolated, quarter_period
 
-pytestmark = pytest.mark.rest
-
 Array = np.ndarray
 
 

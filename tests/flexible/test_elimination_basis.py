@@ -11,8 +11,6 @@ from support.ritz_beam import invariants, ritz_beam
 from whippletree.elements.bodies import FlexibleBody, Interface
 from whippletree.elements.bodies.elimination_basis import elimination_basis
 
-pytestmark = pytest.mark.rest
-
 AXES = "zyzyxyx"
 
 

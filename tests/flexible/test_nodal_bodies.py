@@ -7,8 +7,6 @@ import pytest
 
 import whippletree as wt
 
-pytestmark = pytest.mark.rest
-
 SECTION = wt.rectangle(width=0.02, height=0.01)
 
 

@@ -9,8 +9,6 @@ import pytest
 
 import whippletree as wt
 
-pytestmark = pytest.mark.rest
-
 POINTS = ("origin", "centroid", "joint")
 
 

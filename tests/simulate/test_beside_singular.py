@@ -15,8 +15,6 @@ from whippletree.errors import SimulationError
 from whippletree.simulate import Simulation
 from whippletree.simulate.progress import StepBudget
 
-pytestmark = pytest.mark.rest
-
 W = 3.0
 SPEEDS = np.array([W, -W, W, W])
 METHODS: list[dict[str, Any]] = [
@@ -104,6 +102,7 @@ def test_large_steps_go_over_none(turning: Any) -> None:
         assert np.abs(np.array(run.certificate.singular) - exact).max() < 1e-5
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("formulation", ["joint_multipliers", "independent_coordinates", "absolute"])
 @pytest.mark.parametrize("angle", [0.0, 1e-8])
 def test_an_event_there_changes_nothing(formulation: str, angle: float) -> None:

@@ -13,8 +13,6 @@ import whippletree as wt
 from support.systems import crank_and_rocker
 from whippletree.simulate import Simulation
 
-pytestmark = pytest.mark.rest
-
 IFTOMM = Path(__file__).parents[2] / "examples" / "iftomm"
 G = 9.81
 N = 2

@@ -222,7 +222,6 @@ class Oscillator:
         return m.build()
 
 
-@pytest.mark.rest
 @pytest.mark.parametrize("seed", [*range(3), *deep(range(3, 60))])
 @pytest.mark.parametrize("hysteresis", [False, True])
 def test_random_relays(seed: int, hysteresis: bool) -> None:
@@ -325,7 +324,6 @@ def test_a_bounce_and_its_liftoff(method: str, direction: str) -> None:
     assert run.q.min() > -1e-12
 
 
-@pytest.mark.rest
 @pytest.mark.parametrize("restitution", [1e-3, 1e-8, 0.0, *deep([1e-5, 1e-6, 1e-12])])
 @pytest.mark.parametrize("direction", ["falling", "both"])
 def test_a_ball_that_hardly_bounces_does_not_fall_through(restitution: float, direction: str) -> None:

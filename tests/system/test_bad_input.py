@@ -236,7 +236,6 @@ def test_a_joint_that_moves_nothing(make, formulation):
     assert np.isfinite(s.energy(q, v).total)
 
 
-@pytest.mark.rest
 @pytest.mark.parametrize("make", SINGULAR)
 @pytest.mark.parametrize("formulation", ["articulated", *deep(["composite"])])
 def test_prescribing_the_joint_helps(make, formulation):

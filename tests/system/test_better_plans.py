@@ -14,8 +14,6 @@ from whippletree.simulate.run_plans import RunPlans
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.planner import LoopPlanner
 
-pytestmark = pytest.mark.rest
-
 SLIDERS = [(0.3, 1.0), (0.5, 1.5), (0.3, 1.5), (0.5, 1.0)]
 RADIUS = 0.3
 

@@ -19,8 +19,6 @@ from support.random_forces import load_up
 from support.random_loops import MEMBERS, QUICK, Case, case
 from support.sampling import sampled
 
-pytestmark = pytest.mark.rest
-
 Array = np.ndarray
 T = 0.3
 STIFFNESS, DAMPING = 7.0, 0.4

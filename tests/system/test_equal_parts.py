@@ -11,8 +11,6 @@ from whippletree.kernels.lowering import StraightLine
 from whippletree.programs.loop_program import ItemLoop
 from whippletree.system import size_policy
 
-pytestmark = pytest.mark.rest
-
 COUNT = 33  # from 32 loops on, whole families are looked at in numbers
 
 

@@ -7,10 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.rest
-
 PROGRAM = """
 import warnings
 import whippletree as wt

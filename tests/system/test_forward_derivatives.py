@@ -71,7 +71,6 @@ def of_case(s: wt.System, c: Any, **more: Any) -> Neighbour:
     return Neighbour(s, c.q, c.v, c.tau, **state).closed()
 
 
-@pytest.mark.rest
 @pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, SMALL.__contains__))
 def test_random_mechanisms(family: str, i: int) -> None:
     """By everything, parameters included: masses, lengths, places, offsets, a stiffness."""

@@ -9,8 +9,6 @@ import whippletree as wt
 from support.rounded_models import four_bar
 from whippletree.system.lengths import loop_lengths
 
-pytestmark = pytest.mark.rest
-
 MM = 1e-3
 BARS = (1 * MM, 2 * MM, 1.5 * MM)
 

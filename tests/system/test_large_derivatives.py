@@ -14,8 +14,6 @@ from support.sampling import deep
 from whippletree.system import size_policy
 from whippletree.system.derivative_columns import derivative_columns
 
-pytestmark = pytest.mark.rest
-
 Array = np.ndarray
 
 

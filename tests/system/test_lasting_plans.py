@@ -13,8 +13,6 @@ from whippletree.model import io
 from whippletree.simulate import Simulation
 from whippletree.system.ranks import choose_pivots, choose_rows, pivots_met
 
-pytestmark = pytest.mark.rest
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

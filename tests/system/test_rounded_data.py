@@ -14,8 +14,6 @@ from support.rounded_models import SPATIAL, TWINS, biped, biped_guess, four_bar,
 from support.sampling import deep
 from whippletree.system.tolerances import ROUNDING
 
-pytestmark = pytest.mark.rest
-
 QUICK = ("four-bar", "scissors", "Bennett")
 TILTS = (1e-12, 1e-10, 1e-9, 1e-8, 1e-7)
 

@@ -9,8 +9,6 @@ import whippletree as wt
 from support.rounded_models import biped, biped_guess, tilted, twin
 from support.sampling import deep
 
-pytestmark = pytest.mark.rest
-
 
 def tilted_along(tilt: float) -> wt.Mechanism:
     """A four-bar closed by a ball; one hinge is tilted along the coupler, so that nothing shows where it stands."""

@@ -13,8 +13,6 @@ from whippletree.system import tolerances
 from whippletree.system.elimination import eliminate
 from whippletree.system.loop_families import Block
 
-pytestmark = pytest.mark.rest
-
 
 def rods(n: int, *, moving: bool) -> tuple[wt.Mechanism, dict[str, Any]]:
     """Four-bars of different sizes, in a row on the ground, or each on the coupler of the one before it."""

@@ -10,8 +10,6 @@ import pytest
 import whippletree as wt
 from whippletree.linear import minimal_coordinates
 
-pytestmark = pytest.mark.rest
-
 
 def two_pendulums(order: str) -> wt.Mechanism:
     """Two pendulums that turn by the same angle, p, and with the same rate, v, described in this order."""

@@ -297,7 +297,6 @@ def test_planning_takes_work_in_proportion_to_the_number_of_four_bars() -> None:
     assert calls(lambda: make_plan(*many)) < 20.5 * calls(lambda: make_plan(*few))
 
 
-@pytest.mark.rest
 @pytest.mark.parametrize("shape", [(100, 10), (10, 100)])
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_net_is_planned_with_short_loops(shape: tuple[int, int], whole: bool) -> None:
@@ -331,7 +330,6 @@ def ladder(n: int) -> tuple[Bodies, Edges]:
     return bodies, edges
 
 
-@pytest.mark.rest
 def test_a_long_ladder_has_short_loops() -> None:
     """Its breadth-first tree has loops of all lengths, and exchanging them all away would take too long."""
     bodies, edges = ladder(1000)

@@ -181,7 +181,6 @@ def test_nothing_is_left_when_it_is_closed() -> None:
     assert "(closed)" in repr(live)
 
 
-@pytest.mark.rest
 @pytest.mark.parametrize("ending", ["pass", "raise RuntimeError('as it happens')", "import sys; sys.exit(3)"])
 def test_a_program_that_does_not_close_it_ends(ending: str) -> None:
     program = (

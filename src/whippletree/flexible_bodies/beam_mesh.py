@@ -52,12 +52,12 @@ class BeamMesh:
 
 
 def beam_mesh(
-    length: object,
+    length: float | None,
     stations: Any,
     axis: AxisLike,
     across: AxisLike | None,
     sections: Any,
-    material: object,
+    material: Material,
     elements: int,
     shear: bool,
     interfaces: Mapping[str, float],
@@ -119,7 +119,7 @@ def _warn_of_units(numbers: Array, length: float) -> None:
         )
 
 
-def read_interfaces(interfaces: object) -> dict[str, float]:
+def read_interfaces(interfaces: Mapping[str, float] | None) -> dict[str, float]:
     """Return the fractions of the length at which a beam has interfaces, those of root and tip among them.
 
     >>> read_interfaces({"mid": 0.5})
@@ -156,7 +156,7 @@ def split_interfaces(places: Mapping[str, float], parts: int) -> list[tuple[tupl
     return found
 
 
-def _line(length: object, stations: Any, axis: AxisLike, sections: Any) -> tuple[Array, list[Section]]:
+def _line(length: float | None, stations: Any, axis: AxisLike, sections: Any) -> tuple[Array, list[Section]]:
     """Return the stations (S, 3) and the sections there."""
     several = not isinstance(sections, Section)
     if several and not (isinstance(sections, Sequence) and all(isinstance(each, Section) for each in sections)):

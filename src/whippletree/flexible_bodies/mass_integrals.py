@@ -116,7 +116,7 @@ def damping_matrix(damping: Damping, stiffness: Array, mass: Array) -> Array:
     return _modal_damping(ratios, stiffness, mass)
 
 
-def _not_negative(value: object, what: str) -> float:
+def _not_negative(value: float, what: str) -> float:
     read = number(value, what)
     if read < 0.0:
         raise ModelError(f"{what} must not be negative, got {read:g}")

@@ -71,7 +71,7 @@ def _torsion_arm(across: float, along: float) -> float:
     return float(along * 8 / np.pi**2 * np.sum(terms))
 
 
-def given_fibres(places: ArrayLike, torsion_constant: float, torsion_modulus: object) -> Fibres:
+def given_fibres(places: ArrayLike, torsion_constant: float, torsion_modulus: float | None) -> Fibres:
     """Return fibres at places (F, 2), with the shear stress T / torsion_modulus around the centroid and none of Q.
 
     >>> given_fibres([(0.0, 0.1)], 2e-4, 1e-3)[0][:4]

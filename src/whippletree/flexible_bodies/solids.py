@@ -109,13 +109,13 @@ def _mesh(given: object) -> SkfemObject:
     )
 
 
-def _several(given: object, size: int, what: str) -> list[Any]:
+def _several(given: Iterable[Any], size: int, what: str) -> list[Any]:
     if not isinstance(given, Iterable) or isinstance(given, str) or len(found := list(given)) != size:
         raise ModelError(f"solid: {what} must be {size} numbers, got {shown(given)}")
     return found
 
 
-def _numbers_of_elements(given: object, size: int) -> list[int]:
+def _numbers_of_elements(given: Iterable[Any], size: int) -> list[int]:
     found = [count(each, "solid: elements") for each in _several(given, size, "elements")]
     total = math.prod(found) * (1 if size == 3 else 4 * found[0])
     if total > MOST_ELEMENTS:

@@ -41,9 +41,6 @@ _FRESH = 3600.0
 _ABANDONED = 86400.0
 """Seconds after which a half-written file is that of a process that was killed."""
 
-_BYTES: dict[Path, int] = {}
-"""Bytes of all entries by their folder, which is counted when this process first adds one to it."""
-
 _MAGIC = b"whippletree 2\n"
 _DIGEST = 32
 _OFF = ("off", "0", "none")
@@ -94,6 +91,7 @@ class DiskCache:
 
     def __init__(self, folder: Path, *, required: bool = True) -> None:
         self._required = required
+        self._bytes: int | None = None  # of all entries; counted when the first is added
         try:
             self.folder = folder.expanduser().absolute()
         except RuntimeError as error:
@@ -140,7 +138,6 @@ class DiskCache:
         path = self.path(key)
         if not self._kernels.is_dir():  # the cache was cleared by removing its folder
             self._prepare()
-            _BYTES.pop(self._kernels, None)
         try:
             handle, temporary = tempfile.mkstemp(dir=self._kernels, suffix=".part")  # mode 0600
             try:
@@ -161,9 +158,11 @@ class DiskCache:
 
     def _stay_bounded(self, new: Path) -> None:
         """Remove what was used least recently if the cache has grown beyond its limit; what is new stays."""
-        before = _BYTES.get(self._kernels)
-        _BYTES[self._kernels] = self.size()[1] if before is None else before + _bytes_of(new)
-        if _BYTES[self._kernels] > LIMIT:
+        if self._bytes is None:
+            self._bytes = self.size()[1]
+        else:
+            self._bytes += _bytes_of(new)
+        if self._bytes > LIMIT:
             self.prune(int(_SHARE * LIMIT))
 
     def prune(self, limit: int = LIMIT) -> tuple[int, int]:
@@ -191,7 +190,7 @@ class DiskCache:
                 break
             if _remove(file):
                 left, removed, count = left - size, removed + size, count + 1
-        _BYTES[self._kernels] = left
+        self._bytes = left
         if count:
             log("cache", f"{count} entries with {removed} bytes were removed from {self.folder}")
         return count, removed
@@ -206,7 +205,7 @@ class DiskCache:
         for file in (*self._kernels.glob("*.wt"), *self._kernels.glob("*.part")):
             if not file.is_dir():  # that is nothing of ours
                 file.unlink(missing_ok=True)
-        _BYTES.pop(self._kernels, None)
+        self._bytes = None
 
 
 def _info(file: Path) -> os.stat_result | None:

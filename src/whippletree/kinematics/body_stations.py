@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import BodyLike
 from whippletree.system import System, flexible_stations
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ __all__ = ["station_jacobians", "station_poses"]
 
 
 @user_facing
-def station_poses(system: System, q: ArrayLike, body: object, *, parameters: ParameterValues = None) -> Array:
+def station_poses(system: System, q: ArrayLike, body: BodyLike, *, parameters: ParameterValues = None) -> Array:
     """Return the poses (..., S, 4, 4) of all stations of a flexible body: its nodes, as `run.deformation` has them.
 
     >>> from whippletree.results.example_runs import nodding
@@ -30,7 +31,7 @@ def station_poses(system: System, q: ArrayLike, body: object, *, parameters: Par
 
 
 @user_facing
-def station_jacobians(system: System, q: ArrayLike, body: object, *, parameters: ParameterValues = None) -> Array:
+def station_jacobians(system: System, q: ArrayLike, body: BodyLike, *, parameters: ParameterValues = None) -> Array:
     """Return the Jacobians (..., S, 6, nv) of all stations of a flexible body, in ground axes; see `System.jacobian`.
 
     >>> from whippletree.results.example_runs import nodding

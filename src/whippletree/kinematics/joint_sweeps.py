@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -243,7 +243,7 @@ def sweep_joint(
         freedom = _single_freedom(system, joint)
         stroke = _joint_stroke(system, freedom, values)
     else:
-        stroke = _point_stroke(inputs.place_name(joint), values, _axes(axes))
+        stroke = _point_stroke(inputs.place_name(cast(PlaceLike, joint)), values, _axes(axes))
     q = system.q0 if start is None and parameters is None and t == 0.0 else None
     if q is None:
         guess = system.q0 if start is None else inputs.single(start, "start=")
@@ -335,7 +335,7 @@ def _point_stroke(frame: str, values: ArrayLike, axes: list[int]) -> _Stroke:
 
 def _single_freedom(system: System, joint: CoordinateLike | PlaceLike) -> int:
     """Return the freedom that is swept: that of a joint, or of a (joint, index) pair."""
-    chosen = np.flatnonzero(system.kernels.inputs.freedoms([joint], "joint"))
+    chosen = np.flatnonzero(system.kernels.inputs.freedoms([cast(CoordinateLike, joint)], "joint"))
     if len(chosen) != 1:
         raise StateError(f"a sweep is over one freedom: name a joint with one, or (joint, index), not {shown(joint)}")
     freedom = int(chosen[0])

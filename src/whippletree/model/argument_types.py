@@ -53,8 +53,8 @@ JointLike: TypeAlias = JointHandle | str
 CoordinateLike: TypeAlias = JointLike | tuple[JointLike, int]
 """A coordinate of a joint: the joint alone if it has one, or a pair of the joint and a number."""
 
-Freedoms: TypeAlias = CoordinateLike | Sequence[CoordinateLike]
-"""Joints, all of whose coordinates are meant, and single coordinates."""
+Freedoms: TypeAlias = Sequence[CoordinateLike]
+"""A list of joints, all of whose coordinates are meant, and of single coordinates."""
 
 ByJoint: TypeAlias = Mapping[str, ArrayLike] | Mapping[JointHandle, ArrayLike]
 """Numbers by joint."""

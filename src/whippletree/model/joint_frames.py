@@ -142,7 +142,7 @@ def _exclusive(pose_name: str, pose: object, **others: object) -> None:
         raise ModelError(f"give either {pose_name} or {given[0]}: a pose holds both the point and the axis")
 
 
-def _placed(pose: object, pose_name: str, at: object, at_name: str, rotation: Rotation3) -> Placement:
+def _placed(pose: object, pose_name: str, at: VectorLike | None, at_name: str, rotation: Rotation3) -> Placement:
     if pose is None:
         return Placement.computed(rotation, vector(ORIGIN if at is None else at, at_name))
     return pose if isinstance(pose, Placement) else Placement.from_matrix(pose, pose_name)

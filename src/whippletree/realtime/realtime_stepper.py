@@ -63,7 +63,7 @@ def realtime(
     method: str = "rk4",
     iterations: int = 2,
     formulation: str = "auto",
-    wrenches: Sequence[object] = (),
+    wrenches: Sequence[PlaceLike] = (),
     q: JointValues = None,
     v: JointValues = None,
     z: ArrayLike | None = None,
@@ -367,7 +367,7 @@ class RealtimeStepper:
         """
         return tuple(sorted(self._program.operations() & LIBRARY_FUNCTIONS))
 
-    def c_source(self, *, name: str = "", frames: Sequence[object] = ()) -> str:
+    def c_source(self, *, name: str = "", frames: Sequence[PlaceLike] = ()) -> str:
         """Return the step as one C file that needs libm only: a state struct, `init`, `step` and `outputs`.
 
         `name` begins all its names ("model" unless given); poses and velocities of `frames` are its outputs.

@@ -47,7 +47,7 @@ def smallest(values: Iterable[ca.SX]) -> ca.SX:
     return ca.SX(1) if least is None else least
 
 
-def add_to(blocks: dict[Any, ca.SX], key: object, value: ca.SX) -> None:
+def add_to(blocks: dict[Any, ca.SX], key: Hashable, value: ca.SX) -> None:
     """Add to an entry, which may not be there yet.
 
     >>> entries = {}
@@ -59,7 +59,7 @@ def add_to(blocks: dict[Any, ca.SX], key: object, value: ca.SX) -> None:
     blocks[key] = blocks[key] + value if key in blocks else value
 
 
-def _take_from(column: Column, key: object, x: ca.SX, y: ca.SX) -> None:
+def _take_from(column: Column, key: Hashable, x: ca.SX, y: ca.SX) -> None:
     """Subtract x y from an entry, which may not be there yet."""
     column[key] = minus(column[key], times(x, y)) if key in column else times(-x, y)
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from whippletree.elements.joints import Free
 from whippletree.errors import StateError
@@ -113,7 +114,7 @@ class AbsoluteCoordinates:
         regular = tree_regular(self.system.kernels.loops.numbers, loops.q, loops.where)
         return "joint_multipliers" if regular else "absolute"
 
-    def state(self, q: object, v: object, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
+    def state(self, q: ArrayLike, v: ArrayLike, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return coordinates and velocities of the twin for those of the joints, one state or a batch."""
         q = np.asarray(self.joint_system.kernels.states.normalize(q), dtype=np.float64)
         v = as_array(v, self.joint_system.kernels.inputs.argument("v", self.joint_system.nv))
@@ -121,7 +122,7 @@ class AbsoluteCoordinates:
             raise StateError(f"q and v must have rows alike, not {q.shape} and {v.shape}")
         return self._joined(q, self._poses(q, parameters)), self._joined(v, self._twists(q, v, parameters), self._nv)
 
-    def joints(self, q: object, v: object) -> tuple[Array, Array]:
+    def joints(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """Return the joints' coordinates and velocities from those of the twin."""
         read = self.system.kernels.inputs.argument
         q, v = as_array(q, read("q", self.system.nq)), as_array(v, read("v", self.system.nv))

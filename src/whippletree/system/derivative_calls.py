@@ -154,7 +154,7 @@ class DerivativeCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: object = None,
+        a: JointValues = None,
         *,
         t: float = 0.0,
         z: ArrayLike | None = None,
@@ -178,7 +178,7 @@ class DerivativeCalls:
         return self._inverse(q, v, a, options, threads)
 
     def _inverse(
-        self, q: ArrayLike, v: ArrayLike, a: object, options: CallOptions, threads: int | None
+        self, q: ArrayLike, v: ArrayLike, a: JointValues, options: CallOptions, threads: int | None
     ) -> InverseDerivatives:
         values = self._evaluate("inverse_dynamics_derivatives", (q, v, a), options, None, threads)
         return InverseDerivatives(*(values[..., k, :, :] for k in range(3)))

@@ -89,7 +89,7 @@ class ElementCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        t: object = 0.0,
+        t: ArrayLike = 0.0,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
     ) -> dict[str, Array]:

@@ -24,6 +24,7 @@ from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
 from whippletree.kernels.lowering import StraightLine
 from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.tape import read_tape
+from whippletree.model.argument_types import PlaceLike
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
 from whippletree.system.calls import Call
@@ -95,8 +96,8 @@ class Engine:
         self,
         name: str,
         formulation: str,
-        frame: object,
-        wrenches: Sequence[object],
+        frame: PlaceLike,
+        wrenches: Sequence[PlaceLike],
         *,
         joints: object = (),
         **choice: object,

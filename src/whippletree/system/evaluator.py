@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import ModelError, StateError
 from whippletree.formulations.methods.registry import as_arguments, formulation_name, known, loop_formulations
 from whippletree.kernels.kernel import Array
-from whippletree.model.argument_types import JointValues, ParameterValues, Wrenches
+from whippletree.model.argument_types import Baumgarte, JointValues, ParameterValues, PlaceLike, Wrenches
 from whippletree.spatial.scalars import number, read_column
 from whippletree.system.calls import Call, number_of_threads
 from whippletree.system.engine import Engine
@@ -160,7 +160,7 @@ class Evaluator:
     def at_place(
         self,
         function: str,
-        place: object,
+        place: PlaceLike,
         state: tuple[object, ...],
         parameters: ParameterValues = None,
         out: Array | None = None,
@@ -193,7 +193,7 @@ _FASTEST = 1e100
 """The largest of Baumgarte's numbers, in 1/s, whose square is multiplied by residuals."""
 
 
-def baumgarte_terms(baumgarte: object, formulation: str) -> tuple[float, float]:
+def baumgarte_terms(baumgarte: Baumgarte, formulation: str) -> tuple[float, float]:
     """Return Baumgarte's two numbers, checked, for a formulation that takes them.
 
     >>> baumgarte_terms((5, 5), "joint_multipliers")

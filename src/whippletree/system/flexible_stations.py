@@ -8,13 +8,14 @@ from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.station_motions import rotations, tangents
 from whippletree.errors import ModelError
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import BodyLike
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
 
 __all__ = ["flexible_kind", "station_jacobians", "station_poses"]
 
 
-def flexible_kind(description: Description, body: object) -> tuple[str, FlexibleBody]:
+def flexible_kind(description: Description, body: BodyLike) -> tuple[str, FlexibleBody]:
     """Return the name and the kind of a flexible body, by name or handle."""
     name = getattr(body, "name", body)
     known = {each.name: each.kind for each in description.bodies if isinstance(each.kind, FlexibleBody)}

@@ -5,9 +5,9 @@ What cannot be read is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 import numpy as np
@@ -19,6 +19,15 @@ from whippletree.foundation.arrays import Mask
 from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import UNIT_TOLERANCE
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import (
+    ByJoint,
+    Freedoms,
+    JointLike,
+    JointValues,
+    ParameterValues,
+    PlaceLike,
+    Wrenches,
+)
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
@@ -87,11 +96,11 @@ class InputReader:
 
     # ------------------------------------------------------------------ states
 
-    def configurations(self, q: object) -> Array:
+    def configurations(self, q: JointValues) -> Array:
         """Return one configuration (nq), or a batch of them."""
         return as_array(q, self.argument("q", self.nq))
 
-    def configuration(self, q: object) -> Array:
+    def configuration(self, q: JointValues) -> Array:
         """Return one configuration (nq) of finite numbers."""
         array = self.configurations(q)
         if array.ndim != 1:
@@ -101,15 +110,15 @@ class InputReader:
             raise StateError(f"q[{i}] is {array[i]}: {self.states.position_label(i)} must be a finite number")
         return array
 
-    def velocities(self, v: object) -> Array:
+    def velocities(self, v: ArrayLike) -> Array:
         """Return velocities (nv), or a batch of them."""
         return as_array(v, self.argument("v", self.nv))
 
-    def accelerations(self, a: object) -> Array:
+    def accelerations(self, a: JointValues) -> Array:
         """Return accelerations (nv), or a batch of them."""
         return as_array(a, self.argument("a", self.nv))
 
-    def guess(self, guess: object) -> tuple[Array, list[Mask]]:
+    def guess(self, guess: JointValues) -> tuple[Array, list[Mask]]:
         """Return a guess, by joint or whole, as a configuration, and which freedoms it names, joint by joint."""
         if guess is None:
             return self.states.neutral(), []
@@ -130,7 +139,7 @@ class InputReader:
             raise StateError(f"{what} must be one configuration, by joint or of {self.nq} numbers, not a batch")
         return guess
 
-    def pose_guesses(self, guess: object) -> tuple[Any, dict[str, Array]]:
+    def pose_guesses(self, guess: JointValues) -> tuple[Any, dict[str, Array]]:
         """Return a guess without its poses, and the poses (4, 4) that it gives to bodies or frames, by name.
 
         >>> from whippletree.system.example_systems import four_bar
@@ -145,22 +154,22 @@ class InputReader:
         owners = {use.name for use in self.description.coordinate_owners}
         for key, value in guess.items():
             if isinstance(value, Placement):
-                poses[self.place_name(key)] = value.matrix()
+                poses[self.place_name(cast(PlaceLike, key))] = value.matrix()
             elif _four_by_four(value):
-                name = self.place_name(key)
+                name = self.place_name(cast(PlaceLike, key))
                 poses[name] = Placement.from_matrix(value, f"the guess for {quoted(name)}").matrix()
             else:
                 self._check_is_joint(key, owners)
                 joints[key] = value
         return joints, poses
 
-    def _check_is_joint(self, key: object, owners: Set[str]) -> None:
+    def _check_is_joint(self, key: JointLike, owners: Set[str]) -> None:
         """Say of a body in a guess that has no pose what to give; `owners` have coordinates."""
         name = getattr(key, "name", key)
         if isinstance(name, str) and name in self._places and name not in owners:
             raise StateError(f"guess: {quoted(name)} is a body or frame: give its pose, a 4 x 4 matrix or a Placement")
 
-    def is_batch(self, guess: object) -> bool:
+    def is_batch(self, guess: JointValues) -> bool:
         """Tell whether a guess, by joint or whole, is for many configurations.
 
         >>> from whippletree.system.example_systems import four_bar
@@ -173,11 +182,11 @@ class InputReader:
         sizes = {use.name: use.joint.nq for use in self.description.coordinate_owners}
         for key, value in guess.items():
             size, dimensions = sizes.get(str(getattr(key, "name", key)), 0), dimensions_of(value)
-            if size and (dimensions > 1 or (dimensions == size == 1 and len(value) > 1)):
+            if size and (dimensions > 1 or (dimensions == size == 1 and len(cast(Sized, value)) > 1)):
                 return True
         return False
 
-    def motion(self, values: object, name: str) -> tuple[Array, Mask]:
+    def motion(self, values: JointValues, name: str) -> tuple[Array, Mask]:
         """Return velocities, accelerations or efforts, by joint or whole, and which were given by joint."""
         given = np.zeros(self.nv, dtype=bool)
         if values is None:
@@ -191,7 +200,7 @@ class InputReader:
             raise StateError(f"{name} must be one vector of {self.nv} finite numbers, or numbers by joint")
         return result, given
 
-    def efforts(self, tau: object) -> Array:
+    def efforts(self, tau: JointValues) -> Array:
         """Return efforts (nv) given by joint or whole."""
         return self.motion(tau, "tau")[0]
 
@@ -212,7 +221,7 @@ class InputReader:
             z[names.index(name)] = as_array(value, self.argument("z", 1))[..., 0]
         return z
 
-    def time(self, t: object) -> float:
+    def time(self, t: ArrayLike) -> float:
         """Return a time."""
         array = as_array(t, self.argument("t", 1))
         if array.shape != (1,) or not np.isfinite(array[0]):
@@ -226,7 +235,14 @@ class InputReader:
         if not np.isfinite(as_array(t, self.argument("t", 1))).all():
             raise StateError("t must be a finite number, the time")
 
-    def idle(self, *, t: object = 0.0, parameters: object = None, hold: object = None, **vectors: object) -> None:
+    def idle(
+        self,
+        *,
+        t: ArrayLike = 0.0,
+        parameters: ParameterValues = None,
+        hold: Freedoms | None = None,
+        **vectors: JointValues,
+    ) -> None:
         """Check what was given to a call that needs nothing of it: it may be wrong all the same."""
         for name, value in vectors.items():
             if value is not None:
@@ -238,7 +254,7 @@ class InputReader:
 
     # ------------------------------------------------------------------ names
 
-    def freedoms(self, names: object, what: str) -> Mask:
+    def freedoms(self, names: Freedoms | ByJoint | None, what: str) -> Mask:
         """Return which freedoms (nv) are named: joints, or (joint, index) pairs."""
         mask = np.zeros(self.nv, dtype=bool)
         if names is None:
@@ -257,7 +273,7 @@ class InputReader:
             mask[where.start + int(index)] = True
         return mask
 
-    def place_name(self, place: object) -> str:
+    def place_name(self, place: PlaceLike) -> str:
         """Return the name of a body, frame or handle."""
         name = getattr(place, "name", place)
         places = self._places
@@ -267,7 +283,7 @@ class InputReader:
 
     def by_place(self, given: Mapping[Any, Any], what: str) -> dict[str, Any]:
         """Return what is given by body or frame, as names or handles, by name; a place named twice is refused."""
-        named = {self.place_name(key): value for key, value in given.items()}
+        named = {self.place_name(cast(PlaceLike, key)): value for key, value in given.items()}
         if len(named) < len(given):
             raise StateError(f"{what} names a body or frame twice, by its name and as a handle: give it once")
         return named
@@ -294,7 +310,7 @@ class InputReader:
         names = [b.name for b in self.description.bodies] + [f.name for f in self.description.frames]
         return dict.fromkeys([*names, *self.description.moving_frames])
 
-    def wrenches(self, wrenches: object) -> dict[str, ArrayLike]:
+    def wrenches(self, wrenches: Wrenches | None) -> dict[str, ArrayLike]:
         """Return wrenches by the names of the places at which they act, in the order of the names."""
         if not isinstance(wrenches, Mapping):
             raise StateError("wrenches= must map bodies or frames to [moment; force]")
@@ -303,7 +319,7 @@ class InputReader:
 
     # ------------------------------------------------------------------ parameters
 
-    def parameters(self, values: object) -> Any:
+    def parameters(self, values: JointValues) -> Any:
         """Return the parameters' values, by name or whole, as an array or a batch; None for those described."""
         if values is None or (isinstance(values, Mapping) and not values):
             return None
@@ -314,7 +330,7 @@ class InputReader:
         self._check_bodies(values)
         return values
 
-    def parameter_set(self, values: object) -> Array | None:
+    def parameter_set(self, values: JointValues) -> Array | None:
         """Return one set of parameters, or None for those described."""
         values = self.parameters(values)
         if values is None:
@@ -327,11 +343,11 @@ class InputReader:
                 raise StateError(f'parameter "{parameter.name}" is {value}: it must be a finite number')
         return array
 
-    def parameter_array(self, values: object) -> Array:
+    def parameter_array(self, values: JointValues) -> Array:
         """Return the values of all parameters as an array (..., n)."""
         return as_array(values, self.argument("parameters", len(self.description.parameters)))
 
-    def _parameter_rows(self, values: Mapping[str, object]) -> Array:
+    def _parameter_rows(self, values: Mapping[Any, ArrayLike]) -> Array:
         """Return parameters given by name as an array; the others have their described values."""
         known = [p.name for p in self.description.parameters]
         for name in values:
@@ -343,7 +359,7 @@ class InputReader:
         except ValueError:
             raise StateError("the parameters' batches do not fit together") from None
 
-    def _check_bodies(self, values: object) -> None:
+    def _check_bodies(self, values: ArrayLike) -> None:
         """Refuse parameters that make a mass negative, or an inertia one that no body can have."""
         rows = self.parameter_array(values)
         heavy, inert, function = self._open_bodies

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import StateError
 from whippletree.foundation.short_text import Named
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import JointValues, PlaceLike
 from whippletree.model.description import GROUND
 from whippletree.spatial.scalars import Scalar, expressions, shown
 from whippletree.system.calls import checked_out
@@ -62,7 +63,7 @@ class KinematicCalls:
     def pose(
         self,
         q: ArrayLike,
-        name: object,
+        name: PlaceLike,
         *,
         t: float = START,
         parameters: ParameterValues = None,
@@ -115,7 +116,7 @@ class KinematicCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        name: object,
+        name: PlaceLike,
         *,
         t: float = START,
         frame: str = GROUND,
@@ -136,8 +137,8 @@ class KinematicCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: object,
-        name: object,
+        a: JointValues,
+        name: PlaceLike,
         *,
         t: float = START,
         frame: str = GROUND,
@@ -157,7 +158,7 @@ class KinematicCalls:
     def jacobian(
         self,
         q: ArrayLike,
-        name: object,
+        name: PlaceLike,
         *,
         t: float = START,
         frame: str = GROUND,
@@ -193,7 +194,7 @@ class KinematicCalls:
         result[...] = 0.0
         return result
 
-    def _axes(self, q: ArrayLike, name: object, frame: str, parameters: ParameterValues) -> Array | None:
+    def _axes(self, q: ArrayLike, name: PlaceLike, frame: str, parameters: ParameterValues) -> Array | None:
         """Return the axes in which a result is asked for, None for those of the ground.
 
         They are found before the result, which may be written over q.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
 from whippletree.foundation.user_frames import warn
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import Freedoms, JointValues
 from whippletree.spatial.scales import vanishing
 from whippletree.system.calls import checked_out, number_of_threads
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
@@ -47,11 +48,11 @@ class LoopCalls:
     def _loops(self) -> LoopServices:
         return self._engine.loops
 
-    def _conditions(self, t: object, parameters: ParameterValues) -> Conditions:
+    def _conditions(self, t: ArrayLike, parameters: ParameterValues) -> Conditions:
         """Return time and parameters, as given, under which the closures are looked at."""
         return self._loops.conditions(self._inputs.time(t), self._inputs.parameter_set(parameters))
 
-    def begin(self, guess: object, hold: object, dependent: object) -> tuple[Array, Array]:
+    def begin(self, guess: JointValues, hold: Freedoms | None, dependent: Freedoms | None) -> tuple[Array, Array]:
         """Assemble from a guess, decide about the loops there, and return a configuration and velocities to start."""
         wanted: frozenset[int] | None = None
         if dependent is not None:
@@ -167,7 +168,12 @@ class LoopCalls:
         raise AssemblyError("no random configuration could be closed; start from q0 instead")
 
     def assemble(
-        self, guess: object = None, *, hold: object = None, t: float = 0.0, parameters: ParameterValues = None
+        self,
+        guess: JointValues = None,
+        *,
+        hold: Freedoms | None = None,
+        t: float = 0.0,
+        parameters: ParameterValues = None,
     ) -> Array:
         """Return the closed configuration nearest to one guess; see `System.assemble`."""
         joints, poses = self._inputs.pose_guesses(guess)
@@ -246,7 +252,13 @@ class LoopCalls:
             )
 
     def consistent_velocities(
-        self, q: ArrayLike, v: object = None, *, hold: object = None, t: float = 0.0, parameters: ParameterValues = None
+        self,
+        q: ArrayLike,
+        v: JointValues = None,
+        *,
+        hold: Freedoms | None = None,
+        t: float = 0.0,
+        parameters: ParameterValues = None,
     ) -> Array:
         """Return the velocities nearest to `v` (by joint, or nv) that the loops allow; those named or held stay.
 
@@ -270,9 +282,9 @@ class LoopCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: object = None,
+        a: JointValues = None,
         *,
-        hold: object = None,
+        hold: Freedoms | None = None,
         t: float = 0.0,
         parameters: ParameterValues = None,
     ) -> Array:
@@ -292,7 +304,7 @@ class LoopCalls:
         held = self._inputs.freedoms(hold, "hold")
         return self._loops.consistency.accelerations(q, v, guess, where, held, given)
 
-    def check_motion(self, q: Array, v: Array, a: Array, t: object, parameters: ParameterValues) -> None:
+    def check_motion(self, q: Array, v: Array, a: Array, t: ArrayLike, parameters: ParameterValues) -> None:
         """Refuse states or accelerations that do not satisfy the closures."""
         where = self._conditions(t, parameters)
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], a.shape[:-1])
@@ -420,7 +432,7 @@ class LoopCalls:
         bases = [self._loops.consistency.motions(one, where, moving=True) for one in q.reshape(-1, q.shape[-1])]
         return np.array(bases).reshape(*q.shape[:-1], self.nv, -1)
 
-    def self_stresses(self, q: Array, t: object, parameters: ParameterValues) -> Array:
+    def self_stresses(self, q: Array, t: ArrayLike, parameters: ParameterValues) -> Array:
         """Return the reactions (n_joints, 6, k) that balance by themselves at one configuration, singular or not."""
         return self._loops.consistency.self_stresses(q, self._conditions(t, parameters))
 
@@ -428,8 +440,8 @@ class LoopCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: object,
-        actuators: object,
+        a: JointValues,
+        actuators: Freedoms | None,
         options: CallOptions,
         out: Array | None,
         threads: int | None,

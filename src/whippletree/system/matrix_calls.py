@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
+from whippletree.foundation.arrays import AnyArray
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.old_names import warn_of_old
 from whippletree.foundation.short_text import readable
@@ -65,10 +67,10 @@ class NamedMatrix:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
 
-    def __matmul__(self, other: object) -> Array:
+    def __matmul__(self, other: AnyArray) -> Array:
         return np.asarray(self.values @ np.asarray(other))
 
-    def __rmatmul__(self, other: object) -> Array:
+    def __rmatmul__(self, other: AnyArray) -> Array:
         return np.asarray(np.asarray(other) @ self.values)
 
     def __str__(self) -> str:
@@ -97,7 +99,7 @@ class Matrices(Mapping[str, NamedMatrix]):
     def __init__(
         self,
         system: System,
-        q: object,
+        q: ArrayLike,
         v: object = None,
         tau: object = None,
         text: str | None = None,
@@ -213,7 +215,7 @@ class Matrices(Mapping[str, NamedMatrix]):
 
 def matrices(
     system: System,
-    q: object,
+    q: ArrayLike,
     v: object = None,
     tau: object = None,
     *,

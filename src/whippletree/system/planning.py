@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from whippletree.elements.bodies import MassProperties
 from whippletree.elements.joints import Fixed
 from whippletree.errors import StateError
+from whippletree.model.argument_types import JointLike
 from whippletree.model.description import GROUND, Body, Description, JointUse
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import listed, shown
@@ -16,7 +18,7 @@ from whippletree.topology import Plan, make_plan
 __all__ = ["plan_of", "with_welds"]
 
 
-def plan_of(description: Description, cut: object = None) -> Plan:
+def plan_of(description: Description, cut: Sequence[JointLike] | None = None) -> Plan:
     """Return the plan of a mechanism; `cut` lists joints at which loops must be cut."""
     names = [use.name for use in description.joints]
     on = description.body_of
@@ -41,7 +43,9 @@ def plan_of(description: Description, cut: object = None) -> Plan:
     return make_plan(bodies, edges, closures=closures, cut=insisted, keep=keep, own=own)
 
 
-def with_welds(description: Description, cut: object = None) -> tuple[Description, object]:
+def with_welds(
+    description: Description, cut: Sequence[JointLike] | None = None
+) -> tuple[Description, Sequence[JointLike] | None]:
     """Return a mechanism whose plan cuts no joint with armature, and the joints to cut in it.
 
     The rates of a joint that is cut are none of the tree's, so its armature has no place there. Such a joint gets a
@@ -68,7 +72,7 @@ def with_welds(description: Description, cut: object = None) -> tuple[Descriptio
     return replace(description, bodies=tuple(bodies), joints=tuple(joints)), insisted
 
 
-def _names(cut: object) -> list[str]:
+def _names(cut: Sequence[JointLike] | None) -> list[str]:
     """Return the names of the joints that must be cut."""
     cuts = listed(cut)
     if cuts is None:

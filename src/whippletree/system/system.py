@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import MethodType
@@ -19,7 +19,7 @@ from whippletree.foundation.old_names import old_names
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
-from whippletree.model.argument_types import Freedoms
+from whippletree.model.argument_types import Freedoms, JointLike
 from whippletree.model.description import Description
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system.calls import Delegated
@@ -116,10 +116,10 @@ class System:
         description: Description,
         *,
         fold: bool = False,
-        guess: object = None,
-        hold: object = None,
-        cut: object = None,
-        dependent: object = None,
+        guess: JointValues = None,
+        hold: Freedoms | None = None,
+        cut: Sequence[JointLike] | None = None,
+        dependent: Freedoms | None = None,
         accuracy: float = DATA_ACCURACY,
     ) -> None:
         accuracy = _accuracy(accuracy)
@@ -293,9 +293,9 @@ class System:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: object = None,
+        a: JointValues = None,
         *,
-        actuators: object = None,
+        actuators: Freedoms | None = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
@@ -545,7 +545,7 @@ class System:
     function = Delegated("kernels", SystemKernels.function)
 
 
-def _accuracy(value: object) -> float:
+def _accuracy(value: float | None) -> float:
     """Return the accuracy of data as a number, or refuse it."""
     found = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
     if not 0 <= found <= COARSEST_DATA:

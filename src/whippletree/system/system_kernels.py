@@ -10,6 +10,7 @@ import casadi as ca
 from whippletree.foundation.once import making
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.tape import OperationCount, read_tape
+from whippletree.model.argument_types import Freedoms, JointLike, JointValues, PlaceLike
 from whippletree.system.equations import Equations, Request
 from whippletree.system.evaluator import Evaluator
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
@@ -32,10 +33,10 @@ class BuildOptions(TypedDict):
     """What a system was built with, beside its description."""
 
     fold: bool
-    guess: object
-    hold: object
-    cut: object
-    dependent: object
+    guess: JointValues
+    hold: Freedoms | None
+    cut: Sequence[JointLike] | None
+    dependent: Freedoms | None
     accuracy: float
 
 
@@ -105,9 +106,9 @@ class SystemKernels:
         /,
         name: str,
         *,
-        frame: object = "",
+        frame: PlaceLike = "",
         formulation: str = "auto",
-        wrenches: Sequence[object] = (),
+        wrenches: Sequence[PlaceLike] = (),
         **choice: object,
     ) -> Request:
         """Return what is asked for, every name in it checked and the formulation decided."""
@@ -118,9 +119,9 @@ class SystemKernels:
         /,
         name: str,
         *,
-        frame: object = "",
+        frame: PlaceLike = "",
         formulation: str = "auto",
-        wrenches: Sequence[object] = (),
+        wrenches: Sequence[PlaceLike] = (),
         **choice: object,
     ) -> ca.Function:
         """Return any function of the system as a CasADi Function.
@@ -139,9 +140,9 @@ class SystemKernels:
         /,
         name: str,
         *,
-        frame: object = "",
+        frame: PlaceLike = "",
         formulation: str = "auto",
-        wrenches: Sequence[object] = (),
+        wrenches: Sequence[PlaceLike] = (),
         **choice: object,
     ) -> str:
         """Return any function of the system as C source.
@@ -159,9 +160,9 @@ class SystemKernels:
         /,
         name: str,
         *,
-        frame: object = "",
+        frame: PlaceLike = "",
         formulation: str = "auto",
-        wrenches: Sequence[object] = (),
+        wrenches: Sequence[PlaceLike] = (),
         **choice: object,
     ) -> OperationCount:
         """Return the scalar operations of one evaluation, after folding and merging, before fusing.
@@ -182,9 +183,9 @@ class SystemKernels:
         /,
         name: str,
         *,
-        frame: object = "",
+        frame: PlaceLike = "",
         formulation: str = "auto",
-        wrenches: Sequence[object] = (),
+        wrenches: Sequence[PlaceLike] = (),
         **choice: object,
     ) -> Kernel:
         """Return any function of the system as a kernel that can be called by address.

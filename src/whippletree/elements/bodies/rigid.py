@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -62,7 +63,7 @@ class MassProperties:
             _check_realisable(cast(Rotation3, inertia))
         self._set(self.mass, self.com, inertia, self.shapes)
 
-    def _set(self, mass: object, com: object, inertia: Matrix3, shapes: object) -> None:
+    def _set(self, mass: Scalar, com: VectorLike, inertia: Matrix3, shapes: Sequence[Shape]) -> None:
         """Set everything, with all but the inertia yet to be read and checked."""
         read, centre = scalar(mass, "mass"), vector(com, "com")
         if isinstance(read, float) and read < 0.0:
@@ -75,7 +76,7 @@ class MassProperties:
 
     @staticmethod
     def as_given(
-        mass: Scalar = 0.0, com: VectorLike = ORIGIN, inertia: object = NO_INERTIA, shapes: tuple[Shape, ...] = ()
+        mass: Scalar = 0.0, com: VectorLike = ORIGIN, inertia: VectorLike = NO_INERTIA, shapes: tuple[Shape, ...] = ()
     ) -> MassProperties:
         """Return properties whose inertia need not be one that a body can have, as model files hold at times.
 
@@ -111,7 +112,7 @@ class MassProperties:
         """Let `sum` begin with its zero."""
         return self if type(other) is int and other == 0 else NotImplemented
 
-    def moved(self, *, at: VectorLike = (0.0, 0.0, 0.0), rotation: object = IDENTITY) -> MassProperties:
+    def moved(self, *, at: VectorLike = (0.0, 0.0, 0.0), rotation: VectorLike = IDENTITY) -> MassProperties:
         """Return the properties of the same thing mounted elsewhere: its frame at `at`, turned by `rotation`.
 
         >>> quarter = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
@@ -187,7 +188,7 @@ class MassProperties:
         return hash(same_key(self.entries()))
 
 
-def _shapes(given: object) -> tuple[Shape, ...]:
+def _shapes(given: Sequence[Shape]) -> tuple[Shape, ...]:
     """Return shapes as a tuple."""
     if not isinstance(given, list | tuple) or not all(isinstance(one, Shape) for one in given):
         raise ModelError("shapes must be a list of Shape")
@@ -239,7 +240,7 @@ def _turned(R: Rotation3, inertia: Matrix3) -> Matrix3:
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 
-def _read_inertia(given: object) -> Matrix3:
+def _read_inertia(given: VectorLike) -> Matrix3:
     """Read an inertia, the matrix or its diagonal; numbers are made exactly symmetric."""
     inertia = cast(Matrix3, read_matrix_or_diagonal(given, 3, "inertia"))
     return inertia if any(expressions(row) for row in inertia) else _symmetric(cast(Rotation3, inertia))

@@ -189,7 +189,7 @@ def _edges(axis: AxisLike, across: AxisLike | None, square: bool) -> Rotation3:
     return transpose((first, second, third))
 
 
-def _size(value: object, what: str) -> Scalar:
+def _size(value: Scalar | None, what: str) -> Scalar:
     """Read a length; zero makes a disc, a plate or a point, and is fine."""
     read = scalar(value, what)
     if isinstance(read, float) and read < 0.0:
@@ -197,7 +197,7 @@ def _size(value: object, what: str) -> Scalar:
     return read
 
 
-def _mass(shape: str, mass: object, density: object, density_name: str, volume: Scalar) -> Scalar:
+def _mass(shape: str, mass: Scalar | None, density: Scalar | None, density_name: str, volume: Scalar) -> Scalar:
     """Return the mass, given itself or by a density."""
     if (mass is None) == (density is None):
         raise ModelError(f"{shape}: give either mass or {density_name}")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, overload
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
@@ -66,7 +67,7 @@ class CurveByPieces:
     def __call__(self, x: float) -> float: ...
     @overload
     def __call__(self, x: Sequence[float] | Array) -> Array: ...
-    def __call__(self, x: object) -> object:
+    def __call__(self, x: ca.SX | ArrayLike) -> object:
         """Return the value there: of an expression an expression, of numbers numbers."""
         if isinstance(x, ca.SX):
             return self._expression(x)
@@ -137,7 +138,7 @@ def curve_of(function: ca.Function) -> CurveByPieces | None:
     return None
 
 
-def points(x: object, y: object, words: tuple[str, str, str]) -> tuple[Array, Array]:
+def points(x: ArrayLike, y: ArrayLike, words: tuple[str, str, str]) -> tuple[Array, Array]:
     """Return the points of a curve; the words are those for it, for its places and for its values.
 
     >>> points([0, 1], [3, 4], ("spline", "times", "values"))
@@ -156,7 +157,7 @@ def points(x: object, y: object, words: tuple[str, str, str]) -> tuple[Array, Ar
     return at, found
 
 
-def chosen(given: object, what: str, among: Sequence[str]) -> None:
+def chosen(given: str, what: str, among: Sequence[str]) -> None:
     """Check that something is one of some words.
 
     >>> chosen("natural", "ends", ["natural", "clamped"])
@@ -188,7 +189,7 @@ def _value(row: Sequence[Any], x: Any) -> Any:
     return value
 
 
-def _numbers(given: object, what: str, ndim: int | None = None) -> Array:
+def _numbers(given: ArrayLike, what: str, ndim: int | None = None) -> Array:
     try:
         array = np.array(None) if masked(given) else np.asarray(given)
     except Exception:

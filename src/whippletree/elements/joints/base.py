@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.foundation.arrays import Array
 from whippletree.spatial import Rotation, Shift
@@ -151,14 +152,14 @@ class Joint(ABC):
         """Return the map (nv, nv) from small changes of u to those of integrate(q, u), measured like velocities."""
         return ca.SX.eye(self.nv)
 
-    def from_lock(self, q: object) -> Any:
+    def from_lock(self, q: ArrayLike) -> Any:
         """Return how far coordinates are from where rates do not follow from the motion: zero there, with its sign.
 
         Elsewhere it is at most one. Most joints have no such position.
         """
         return 1.0
 
-    def lock_in_words(self, q: object) -> str:
+    def lock_in_words(self, q: ArrayLike) -> str:
         """Say which coordinate is at such a position; for a type that has one."""
         return ""
 

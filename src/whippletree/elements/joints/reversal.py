@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.elements.joints.base import Joint
 from whippletree.foundation.arrays import Array
@@ -114,7 +115,7 @@ class Reversed(Joint):
         """Whether the described joint locks somewhere."""
         return self.joint.locks
 
-    def from_lock(self, q: object) -> Any:
+    def from_lock(self, q: ArrayLike) -> Any:
         """Return how far the described joint is from that."""
         return self.joint.from_lock(q)
 

@@ -124,7 +124,7 @@ class _AggregateNode:
     base: ca.SX
     shared: ClassVar[bool] = False
 
-    def shift(self, x: object) -> Shift:
+    def shift(self, x: ca.SX) -> Shift:
         """Return no shift: the group's terms are in the base's own frame."""
         return Shift(())
 

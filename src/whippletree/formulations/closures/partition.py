@@ -6,7 +6,7 @@ Which freedoms are independent, and in which order C_d is eliminated, is decided
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -126,5 +126,5 @@ def _column(values: Row, nv: int) -> ca.SX:
     return ca.densify(ca.SX(ca.vertcat(*(values.get(i, 0) for i in range(nv)))))
 
 
-def _add(target: dict[Any, ca.SX], key: object, value: ca.SX) -> None:
+def _add(target: dict[Any, ca.SX], key: Hashable, value: ca.SX) -> None:
     target[key] = plus(target[key], value) if key in target else value

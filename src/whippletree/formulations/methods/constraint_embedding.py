@@ -137,7 +137,7 @@ class Boundary:
         """Keep the motion."""
         return parent, BoundaryMotion(parent)
 
-    def shift(self, x: object) -> Shift:
+    def shift(self, x: ca.SX) -> Shift:
         """Return no shift."""
         return Shift(())
 

@@ -217,9 +217,9 @@ class OpenChains:
             self.groups[key] = slice(self.size, self.size + size)
             self.size += size
 
-    def column(self, group: object, z: Row) -> ca.SX:
+    def column(self, group: tuple[str, int], z: Row) -> ca.SX:
         """Return the part of z of one group."""
-        where = self.groups[group]  # type: ignore[index]
+        where = self.groups[group]
         return ca.SX(ca.vertcat(*(z.get(i, ca.SX(0)) for i in range(where.start, where.stop))))
 
     # ------------------------------------------------------------------ motion

@@ -143,7 +143,7 @@ def with_applied_forces(walk: Unrolled, acting: ForcePlacements, state: ElementS
     )
 
 
-def without_applied_forces(walk: object, tau: object) -> LoadedWalk:
+def without_applied_forces(walk: Any, tau: ca.SX | None) -> LoadedWalk:
     """Return a walk with no loads but the given efforts."""
     nothing = ElementPowers(ca.SX(0), ca.SX(0), ca.SX(0))
     return LoadedWalk(walk, tau, None, ca.SX(0, 1), nothing, ())
