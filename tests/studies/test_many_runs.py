@@ -14,6 +14,7 @@ import whippletree as wt
 from support.systems import crank_and_rocker
 from whippletree.errors import AssemblyError, ResultError, SimulationError, StateError
 from whippletree.results.netcdf_files import decoded
+from whippletree.simulate import Simulation
 
 Array = np.ndarray
 
@@ -79,7 +80,7 @@ def same(one: wt.Trajectory, other: wt.Trajectory) -> bool:
     return arrays and figures and [e.t for e in one.events] == [e.t for e in other.events]
 
 
-def alone(system: wt.System, duration: float, options: dict[str, Any]) -> wt.Trajectory:
+def finished(system: wt.System, duration: float, options: dict[str, Any]) -> wt.Trajectory:
     try:
         return system.simulate(duration, **options)
     except SimulationError as error:
@@ -102,7 +103,7 @@ def test_each_run_has_the_bits_that_it_has_alone(case: str) -> None:
     second = system.simulate_many(1.0, every=0.1, threads=2, **picked(given, shuffled))
     final = system.simulate_many(1.0, every=0.1, threads=2, outputs="final", **given)
     for k in range(n):
-        one = alone(system, 1.0, {"every": 0.1, **picked(given, k)})
+        one = finished(system, 1.0, {"every": 0.1, **picked(given, k)})
         assert same(one, first[k])
         assert same(one, second[int(np.flatnonzero(shuffled == k)[0])])
         assert same(one, final[k])
@@ -228,3 +229,66 @@ def test_progress_tells_the_share_of_the_runs() -> None:
     arm().simulate_many(0.1, v={"elbow": np.zeros(5)}, progress=shares.append)
     assert shares[-1] == 1.0
     assert shares == sorted(shares)
+
+
+def pull(t: float, q: Array, v: Array, z: Array) -> Array:
+    """A controller that treats all runs alike: springs and dampers, stiffer later."""
+    return -(1.0 + t) * q[:, ::-1] - 0.5 * v
+
+
+@pytest.mark.parametrize("options", [{"block": 3}, {"threads": 2}, {"threads": 1, "block": 1}])
+def test_a_controller_of_a_block_gives_each_run_the_bits_that_it_has_alone(options: dict[str, Any]) -> None:
+    given, n = CASES["payloads, events, one that blows up"][1], 7
+    runs = arm().simulate_many(1.0, every=0.1, controller=pull, period=0.05, **options, **given)
+    assert len({*runs.dataset["status"].values}) > 1
+    for k in range(n):
+        alone = {"every": 0.1, "controller": lambda t, q, v, z: pull(t, q[None], v[None], z[None])[0], "period": 0.05}
+        one = finished(arm(), 1.0, {**alone, **picked(given, k)})
+        assert same(one, runs[k])
+    final = arm().simulate_many(1.0, every=0.1, controller=pull, period=0.05, outputs="final", **options, **given)
+    assert same(final[2], runs[2])
+
+
+def test_a_controller_is_told_of_the_runs_that_still_go() -> None:
+    sizes: list[int] = []
+
+    def law(t: float, q: Array, v: Array, z: Array) -> dict[str, Array]:
+        sizes.append(len(q))
+        return {"elbow": -0.1 * v[:, 1]}
+
+    starts = {"shoulder": [-2.5, 1.2, 1.4]}
+    runs = arm().simulate_many(1.0, every=0.1, q=starts, controller=law, period=0.1)
+    assert runs.dataset["status"].values.tolist() == [0, 1, 1]
+    assert (sizes[0], sizes[-1]) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        (lambda t, q, v, z: v[0], "returned the shape"),
+        (lambda t, q, v, z: {"elbow": 1.0}, '2 numbers, one for each run for joint "elbow"'),
+        (lambda t, q, v, z: None, "returned nothing"),
+        (lambda t, q, v, z: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_what_a_controller_must_not_return_is_told_of_each_run(law: Any, words: str) -> None:
+    runs = arm().simulate_many(0.2, v={"elbow": [0.0, 1.0]}, controller=law, period=0.1)
+    assert runs.dataset["status"].values.tolist() == [2, 2]
+    assert words in str(runs.dataset["words"].values[1])
+    with pytest.raises(StateError, match="give period="):
+        arm().simulate_many(0.2, controller=law)
+    with pytest.raises(StateError, match="common sample times"):
+        arm().simulate_many(0.2, t0=[0.0, 1.0], controller=law, period=0.1)
+
+
+def test_a_simulation_begun_anew_is_as_new() -> None:
+    """After a run with events, corners, other parameters and another plan, by methods that remember and that do not."""
+    for system, v in ((arm(), {"elbow": 2.0}), (crank(), {"A": 6.0})):
+        for options in ({}, {"method": "adams"}, {"method": "trapezoidal", "step": 5e-3}):
+            sim = Simulation(system, v=v, **options)
+            sim.run(np.array([0.3, 0.9]))
+            parameters = {"payload": 2.0} if system is arm() else None
+            sim.restart(v={next(iter(v)): 1.0}, parameters=parameters)
+            new = Simulation(system, v={next(iter(v)): 1.0}, parameters=parameters, **options)
+            assert np.array_equal(sim.run(np.array([0.2, 0.5])), new.run(np.array([0.2, 0.5])))
+            assert (sim.steps, sim.evaluations, sim.replans) == (new.steps, new.evaluations, new.replans)

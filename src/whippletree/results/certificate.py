@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 from whippletree.errors import StateError
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.foundation.old_names import old_names
+from whippletree.foundation.once import made_once
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.names import suggestion
 from whippletree.results.certificate_measures import Measures
 
-__all__ = ["Certificate"]
+__all__ = ["Certificate", "measured_later"]
 
 _TOTAL_CLOSING = 10.0
 """The displacements by which loops were closed may sum up to so many times the largest that is allowed, if no other
@@ -58,13 +59,20 @@ class Certificate:
     (True, 100, 4.0)
     """
 
-    _measures: Measures
-
     def __init__(self, **measures: Any) -> None:
         for name in measures:
             if name not in _MEASURES:
                 raise StateError(f"a certificate has no measure {suggestion(name, _MEASURES)}")
         object.__setattr__(self, "_measures", Measures(**measures))
+
+    @made_once
+    def _measures(self) -> Measures:
+        found: Measures = self.__dict__["_measure"]()
+        del self.__dict__["_measure"]  # and what it was measured from, which may be large
+        return found
+
+    def __getstate__(self) -> dict[str, Measures]:
+        return {"_measures": self._measures}
 
     def __getitem__(self, measure: str) -> Any:
         """Return any measure by its name.
@@ -375,6 +383,18 @@ class Certificate:
         made = cls()
         object.__setattr__(made, "_measures", Measures.unpacked(values))
         return made
+
+
+def measured_later(measure: Callable[[], Measures], *, at_once: bool = False) -> Certificate:
+    """Return a certificate whose measures are taken when it is first looked at, or saved, unless it is `at_once`.
+
+    >>> measured_later(lambda: print("now") or Measures(steps=3)).steps
+    now
+    3
+    """
+    made = object.__new__(Certificate)
+    made.__dict__.update({"_measures": measure()} if at_once else {"_measure": measure})
+    return made
 
 
 _FORMER = {name: (f'Certificate["{name}"]', itemgetter(name)) for name in _MEASURES if not hasattr(Certificate, name)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from whippletree.errors import ModelError
 from whippletree.model.argument_types import JointLike
@@ -96,15 +97,18 @@ class Labels:
     @classmethod
     def of(cls, system: System) -> Labels:
         """Return the labels of a system's states."""
-        uses = system.description.coordinate_owners
-        return cls(
-            system.description.name,
-            system.description.fingerprint(),
-            (*system.joint_names, *system.plan.own_slices),
-            tuple(Label(use.name, what, unit_of(what)) for use in uses for what in use.joint.position_labels),
-            tuple(Label(use.name, what, unit_of(what)) for use in uses for what in use.joint.velocity_labels),
-            system.kernels.elements.names,
-        )
+        found = _MADE.get(system)
+        if found is None:
+            uses = system.description.coordinate_owners
+            found = _MADE[system] = cls(
+                system.description.name,
+                system.description.fingerprint(),
+                (*system.joint_names, *system.plan.own_slices),
+                tuple(Label(use.name, what, unit_of(what)) for use in uses for what in use.joint.position_labels),
+                tuple(Label(use.name, what, unit_of(what)) for use in uses for what in use.joint.velocity_labels),
+                system.kernels.elements.names,
+            )
+        return found
 
     def joint(self, joint: JointLike) -> str:
         """Return the name of a joint, given by name or handle, checked.
@@ -131,6 +135,10 @@ class Labels:
     def v_slice(self, joint: str) -> slice:
         """Return where a joint's velocities are in `v`."""
         return _own(self.velocities, joint)
+
+
+_MADE: WeakKeyDictionary[System, Labels] = WeakKeyDictionary()
+"""The labels of systems, which every trajectory has."""
 
 
 def _own(labels: tuple[Label, ...], joint: str) -> slice:

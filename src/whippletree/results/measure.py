@@ -6,18 +6,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.model.parts import independent_parts
+from whippletree.model.parts import IndependentPart, independent_parts
 from whippletree.results.certificate_measures import Measures
 from whippletree.results.deformations import out_of_range, without_energy
 from whippletree.results.interpolate import quaternions
 from whippletree.results.part_balances import MOST_PARTS, part_balances, stored_in_time
 from whippletree.results.replay import CHUNK, Replay, of_rows
+from whippletree.system import Energy, System
 
 __all__ = ["looked_at", "measured"]
+
+_PARTS: WeakKeyDictionary[System, list[IndependentPart]] = WeakKeyDictionary()
+"""The parts of systems."""
 
 _MOST_STATES = 2000
 """So many states of a run are looked at, evenly spaced, if there are more."""
@@ -57,15 +62,15 @@ def measured(
     >>> found["closure_residual"] < 1e-12, found["quaternion_error"]
     (True, 0.0)
     """
-    round_ = replace(run, q=run.system.configuration(run.q))
-    energy = round_.energy()
+    round_ = _rounded(run)
+    energy, passed_through = _energies(round_)
     rest = energy.total - energy.kinetic
     delivered = run if outputs is None else outputs
     found = {
-        **_closures(replace(delivered, q=run.system.configuration(delivered.q))),
+        **_closures(delivered),
         "energy_start": float(energy.total[0]),
         "energy_end": float(energy.total[-1]),
-        "energy_scale": float(max(energy.kinetic.max(), _passed_through(round_)) + np.ptp(rest)),
+        "energy_scale": float(max(energy.kinetic.max(), passed_through) + np.ptp(rest)),
         "energy_tolerance": energy_tolerance,
         "quaternion_error": _off_the_sphere(run),
     }
@@ -86,14 +91,24 @@ def measured(
     return found | _of_parts(round_, outputs, energy_tolerance, switched=switched)
 
 
-def _passed_through(run: Replay) -> float:
-    """Return the largest kinetic energy of the mean velocities between states: a motion may rest at each of them."""
+def _rounded(run: Replay) -> Replay:
+    """Return the same states with quaternions of unit length."""
+    return replace(run, q=run.system.configuration(run.q)) if quaternions(run.system) else run
+
+
+def _energies(run: Replay) -> tuple[Energy, float]:
+    """Return the energies at all states, and the largest kinetic energy of the mean velocities between them.
+
+    A motion may rest at each of the states.
+    """
     dt = np.diff(run.t)
     k = np.flatnonzero(dt > 0)
     if not k.size:
-        return 0.0
+        return run.energy(), 0.0
     mean = run.system.difference(run.q[k], run.q[k + 1]) / dt[k, None]
-    return float(replace(run.picked(k), v=mean).energy().kinetic.max())
+    every, n = np.concatenate([np.arange(len(run.t)), k]), len(run.t)
+    both = replace(run.picked(every), v=np.concatenate([run.v, mean])).energy()  # in one call
+    return Energy(both.kinetic[:n], both.potential[:n], both.strain[:n]), float(both.kinetic[n:].max())
 
 
 def _giving_energy(run: Replay) -> str:
@@ -109,7 +124,9 @@ def _giving_energy(run: Replay) -> str:
 def _of_parts(run: Replay, outputs: Replay | None, energy_tolerance: float, *, switched: bool) -> dict[str, Any]:
     """Return the worst balance of the parts that meet only at the ground, and which are not known."""
     description = run.system.description
-    parts = independent_parts(description)
+    parts = _PARTS.get(run.system)
+    if parts is None:
+        parts = _PARTS[run.system] = independent_parts(description)
     if len(parts) < 2 or run.work is None:
         return {"parts": len(parts)}
     found: dict[str, Any] = {"parts": len(parts), "parts_unknown": ("all of them",)}
@@ -137,7 +154,7 @@ def _closures(run: Replay) -> dict[str, Any]:
     """Return the largest gap and the largest rate of opening: scaled, and in the units of their rows."""
     if not run.system.closure_rows:
         return {"closure_residual": 0.0, "velocity_residual": 0.0}
-    rows = len(run.system.closure_rows)
+    run, rows = _rounded(run), len(run.system.closure_rows)
     gaps, rates = np.zeros(rows), np.zeros(rows)
     for part in _alike(run):
         opened = run.system.kernels.closures.closure_errors(part.q, part.v, part.t, of_rows(part.parameters, 0))

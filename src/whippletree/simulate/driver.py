@@ -61,6 +61,7 @@ class Driver:
         self._times, self._counts = run.times.data.cast("B").cast("d"), run.counts.data
         self._bindings: KernelBindings | None = None
         self._known: dict[int, KernelBindings] = {}  # by plan, which they keep alive
+        self._next: Stretch | None = None
         self._crossing: Stepper | None = None
         self._budget = StepBudget()
         self._standing = 0  # how often a step was tried since the time has moved
@@ -77,10 +78,20 @@ class Driver:
             run.times[[STOP_AT, HOP_SHARE]] = np.inf, sim.stepper.corner_hop
             run.counts[SINGULAR_FOUND] = 0
             sim.stepper.prepare(bound, run)
-            watched = sim.events.watched(bound, sim.corners.watch(bound))
-            self._next = Stretch(bound, run, watched, self._output)
+            if self._next is None or self._next.bindings is not bound:
+                watched = sim.events.watched(bound, sim.corners.watch(bound))
+                self._next = Stretch(bound, run, watched, self._output)
             self._crossing = None
         return self._bindings
+
+    def restart(self) -> None:
+        """Get ready for another run from the start; kernels that are bound under the built plan stay so."""
+        first = self._sim.system
+        self._known = {plan: bound for plan, bound in self._known.items() if bound.system is first}
+        for bound in self._known.values():
+            bound.parameters[:] = system_interface.default_parameters(first)
+        self._sim.stepper = self._sim.stepper.anew()
+        self._bindings, self._crossing, self._budget, self._standing = None, None, StepBudget(), 0
 
     def _bound(self) -> KernelBindings:
         """Return the kernels under the present plan, which the run may have worked with before."""
@@ -154,6 +165,7 @@ class Driver:
         if not sim.events.started:
             sim.events.start(sim, bindings)
         stretch = self._next
+        assert stretch is not None  # it comes with the bindings
         stretch.outputs = outputs
         stretch.smallest = max(self._smallest(), TIME_ROUNDING * abs(begun))
         stretch.brief, stretch.steps = budget.brief, budget.begin()

@@ -106,12 +106,20 @@ class Events:
         self._counts = np.zeros(2, dtype=np.int64)
         in_a_step = count * (7 + 14 * count)
         self._found = np.zeros((2 * in_a_step + 128 if count else 0, 2 + row_size))
+        self.restart()
+        _check_parameters(system, self.uses)
+
+    def restart(self) -> None:
+        """Forget what has happened, and on which side of zero everything was."""
+        self.side.fill(0)
+        self.fresh.fill(1)
+        self._counts.fill(0)
+        self._found.fill(0.0)
         self.happened: list[EventRecord] = []
         self.changes: list[SettingChange] = []
         self.acted: dict[str, float] = {}
         self.ended = ""
         self.started = False
-        _check_parameters(system, self.uses)
 
     def copy(self) -> Events:
         """Return the same for a simulation that goes its own way."""

@@ -48,12 +48,18 @@ class RunCorners:
         self._whole = np.array([one.whole for one in self._in_state], dtype=np.int64)
         self._muted = np.zeros(len(self._in_state), dtype=np.int64)
         self._last = np.zeros(2, dtype=np.int64)
+        self._watch: CornerWatch | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all corners that were met."""
+        self._muted.fill(0)
+        self._last.fill(0)
         self._met: dict[int, tuple[float, int]] = {}  # since when meetings of a corner are counted, and how many
         self._muted_at: dict[int, float] = {}
         self.passed = 0
         self._table: Timetable | None = None
         self._table_for: tuple[float, float, bytes | None] = (0.0, -np.inf, None)
-        self._watch: CornerWatch | None = None
 
     def watch(self, bindings: KernelBindings) -> int:
         """Return the address of what machine code watches; zero if there is nothing."""

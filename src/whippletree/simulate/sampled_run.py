@@ -60,14 +60,15 @@ class SampledRun:
         self.samples = np.array([self.start]) if self.period is None else samples(self.start, self.period, until)
         stops = np.searchsorted(self.until, self.samples[1:])
         self._stops = np.append(stops, len(self.until))
-        times = np.insert(self.until, stops, self.samples[1:])  # outputs and samples in one row
-        self._times = increasing(times, "until")
+        times = np.insert(self.until, stops, self.samples[1:]) if stops.size else self.until
+        self._times = increasing(times, "until")  # outputs and samples in one row
         self.base = simulation.tau.copy()
         self._law = None if controller is None else ControlLaw(simulation, controller, self.base)
         self.origin = simulation.row()
         if start is None:
             simulation.run_state.keep_steps()
         self.rows = np.zeros((len(self.until) + 1, simulation.row_size))  # one more, for the state at a sample
+        self._window = OutputWindow(self._times, self.rows)
         self._held = np.zeros((len(self.until), 0 if controller is None else self.base.size))
         self.sample, self.first, self.begun, self.finished = 0, 0, False, False
         self.memory: Array | None = None
@@ -124,7 +125,9 @@ class SampledRun:
         now, kept = self.simulation.run_state.present(), self.simulation.run_state.kept_rows
         if now[0] <= self.start:
             return now[None]
-        rows = np.vstack([now, kept[kept[:, 0] < now[0]], now])
+        count = int(np.searchsorted(kept[:, 0], now[0]))  # the last one may be the present
+        rows = np.empty((count + 2, now.size))
+        rows[1:-1], rows[-1] = kept[:count], now
         rows[0, : 1 + self.origin.size] = self.start, *self.origin
         rows[0, 1 + self.origin.size :] = rows[1, 1 + self.origin.size :]
         broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
@@ -140,25 +143,41 @@ class SampledRun:
         pause = None
         if writer is not None:
             self.memory, pause = controller_state(self.controller), lambda: writer.look(self)
-        simulation, outputs, last = self.simulation, OutputWindow(self._times, self.rows), len(self.samples) - 1
-        simulation.check_step(float(self.until[-1]))
-        while not self.finished:
-            resumed = self.begun
-            if not (resumed or self._begin(watch, remember=writer is not None)):
-                break
-            first, sample, stop, count = self.first, self.sample, self._next, self._count
-            outputs.show(first + sample, first, count)
-            if resumed or not sample:
-                made = len(simulation.run(outputs.until, watch, pause, outputs.rows, resumed=resumed))
-            else:
-                made = simulation.run_window(outputs, watch, pause)
-            self.finished = bool(simulation.events.ended) or (made == count and sample == last)
-            if made < count:
-                break
-            if not self.finished:
-                self.sample, self.first, self.begun = sample + 1, stop, False
+        while self.go_to_sample(watch, pause, remember=writer is not None):
+            pass
         if writer is not None:
             writer.write(self)
+
+    def go_to_sample(
+        self,
+        watch: Callable[[float], bool] | None = None,
+        pause: Callable[[], None] | None = None,
+        *,
+        remember: bool = False,
+    ) -> bool:
+        """Ask the controller, and move on to its next sample; tell whether the run goes on from there.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> run = SampledRun(_example(), np.array([0.0, 0.1, 0.6]), lambda t, q, v, z: [2 * t], 0.25)
+        >>> run.go_to_sample(), run.simulation.state.t, run.made
+        (True, 0.25, 2)
+        """
+        simulation, outputs, resumed = self.simulation, self._window, self.begun
+        if not self.sample:
+            simulation.check_step(float(self.until[-1]))
+        if not (resumed or self._begin(watch, remember=remember)):
+            return False
+        first, sample, stop, count = self.first, self.sample, self._next, self._count
+        outputs.show(first + sample, first, count)
+        if resumed or not sample:
+            made = len(simulation.run(outputs.until, watch, pause, outputs.rows, resumed=resumed))
+        else:
+            made = simulation.run_window(outputs, watch, pause)
+        self.finished = bool(simulation.events.ended) or (made == count and sample == len(self.samples) - 1)
+        if made < count or self.finished:
+            return False
+        self.sample, self.first, self.begun = sample + 1, stop, False
+        return True
 
     def pack(self) -> tuple[Header, dict[str, Array]]:
         """Return how far the run is, beside its simulation, as plain values and arrays by name."""

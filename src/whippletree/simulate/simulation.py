@@ -123,17 +123,63 @@ class Simulation:
         self.stepper = make_stepper(MethodOptions(method, _tolerance(tolerance), step, adaptive, spectral_radius))
         if self.baumgarte is not None and method in IMPLICIT:
             raise StateError(f'method "{method}" closes the loops in every step, where baumgarte= has no part')
-        longest = _longest(max_step, self.stepper)
-        self.parameters = system_interface.checked_parameters(system, parameters)
-        self.run_state = run = RunState.begin(
+        self._blank = RunState.begin(
             nq=system.nq,
             nv=system.nv,
             nz=system.nz,
             scale=system_interface.scale(system),
-            t=system_interface.checked_time(system, t),
+            t=0.0,
             step=1e-3 if step is None else positive(step, "step"),
         )
-        run.times[LONGEST_STEP] = longest
+        self._blank.times[LONGEST_STEP] = _longest(max_step, self.stepper)
+        self.run_state = run = self._blank.copy()
+        self.events = Events(system, on_event, run.row_size)
+        self.corners = RunCorners(system)
+        self._driver = Driver(self)
+        self._start(q, v, z, t, tau, parameters, checked=checked)
+
+    def restart(
+        self,
+        *,
+        q: JointValues = None,
+        v: JointValues = None,
+        z: ArrayLike | None = None,
+        t: float = 0.0,
+        tau: JointValues = None,
+        parameters: ParameterValues = None,
+    ) -> None:
+        """Begin anew from another start, to the same bits as a new simulation with these settings, and sooner.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> sim = _example()
+        >>> sim.step(0.1)
+        >>> sim.restart(v={"hinge": 2.0})
+        >>> sim.state.t, sim.state.v, sim.steps
+        (0.0, array([2.]), 0)
+        """
+        self._driver.restart()
+        self.events.restart()
+        self.corners.restart()
+        self._start(q, v, z, t, tau, parameters, checked=True)
+
+    def _start(
+        self,
+        q: JointValues,
+        v: JointValues,
+        z: ArrayLike | None,
+        t: float,
+        tau: JointValues,
+        parameters: ParameterValues,
+        *,
+        checked: bool,
+    ) -> None:
+        """Take over where a run begins, and nothing of a run before it."""
+        system, run = self.system, self.run_state
+        self.parameters = system_interface.checked_parameters(system, parameters)
+        for name in run.fields:
+            if name != "kept":
+                getattr(run, name)[:] = getattr(self._blank, name)
+        run.times[TIME] = system_interface.checked_time(system, t)
         if tau is not None:
             run.tau[:] = system_interface.checked_efforts(system, tau)
         run.q[:] = self._start_configuration(q)
@@ -146,10 +192,7 @@ class Simulation:
         self.replans: list[float] = []
         self.singular_times = SingularTimes(system)
         self.plans = RunPlans(system)
-        self.events = Events(system, on_event, run.row_size)
-        self.corners = RunCorners(system)
         self._held: tuple[float, tuple[str, ...]] = (0.0, ())  # joints whose velocities were set, and when
-        self._driver = Driver(self)
 
     def _start_configuration(self, q: JointValues) -> Array:
         """Return the configuration to start from.

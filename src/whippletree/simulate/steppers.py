@@ -25,7 +25,7 @@ from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.loop_code import address
-from whippletree.simulate.native_structs import NativeStruct
+from whippletree.simulate.native_structs import KINDS, NativeStruct
 from whippletree.simulate.packed_forms import ArrayForm, NumberForm, read_array
 from whippletree.simulate.run_state import RunState
 from whippletree.simulate.run_tolerances import CORNER_HOP
@@ -183,6 +183,10 @@ class Stepper(ABC):
         """Begin anew with the next step."""
         self.memory = np.zeros(0)
 
+    def anew(self) -> Stepper:
+        """Return the method for another run, as new; `prepare` is called for it."""
+        return make_stepper(self.options)
+
     def amplification(self, rate: complex) -> float:
         """Return what a step makes of a state z' = rate z, with h = 1, as a factor; NaN if that is not known."""
         return np.nan
@@ -246,6 +250,7 @@ class CompiledStepper(Stepper):
         self._limits[TOLERANCE] = self.tolerance if self.adaptive else 0.0
         self._words, self._status = (ctypes.c_int64 * (_MOST + 1))(), ctypes.c_int64()
         self._places = ctypes.addressof(self._words), ctypes.addressof(self._status)
+        self._prepared: tuple[KernelBindings, RunState] | None = None
         self._structs: tuple[NativeStruct, NativeStruct] | None = None
 
     @abstractmethod
@@ -256,12 +261,26 @@ class CompiledStepper(Stepper):
         """Return how many numbers the method keeps from step to step."""
         return 0
 
+    def anew(self) -> Stepper:
+        """Return itself if it keeps nothing from step to step: what a step works with is cleared by `prepare`."""
+        if self._prepared is None or self.memory.size:
+            return super().anew()
+        self._efforts = b""
+        return self
+
     def prepare(self, bindings: KernelBindings, run: RunState) -> None:
-        """Make the structs that machine code works with."""
+        """Make the structs that machine code works with, or clear those that were made for the same kernels."""
+        if self._structs is not None and self._prepared == (bindings, run) and not self.memory.size:
+            work = self._structs[1]
+            for name, kind in work.fields.items():
+                if KINDS[kind][1]:
+                    getattr(work, name).fill(0)
+            return
         size = self.memory_size(bindings)
         if self.memory.size != size:
             self.memory = np.zeros(size)
         method, work = self._structs = self.structs(bindings)
+        self._prepared = bindings, run
         functions = address(self.step_function), address(self.look_back_function)
         self._code = StepperCode(method.address, work.address, self._limits, int(self.evaluates_end), *functions)
         self._words[_CODE], self._words[_BUFFERS] = self._code.address, bindings.buffers.address

@@ -46,6 +46,8 @@ class CaseValues:
     """
 
     def __init__(self, system: System, **given: object) -> None:
+        self._described = system.description.parameter_values
+        self._names = [one.name for one in system.description.parameters]
         self._given: list[_Given] = []
         self._whole: dict[str, object] = {}  # empty mappings, which have no sizes
         for argument, value in given.items():
@@ -75,6 +77,17 @@ class CaseValues:
             else:
                 found[one.argument][one.entry] = value if one.own else np.asarray(value)
         return found
+
+    def parameter_rows(self, numbers: range) -> Array:
+        """Return the values of all parameters in some runs (n, np)."""
+        where = np.unravel_index(np.asarray(numbers), self.shape or (1,))
+        rows = np.tile(np.array(self._described, dtype=np.float64), (len(numbers), 1))
+        for one, spread in zip(self._given, self._spread, strict=True):
+            if one.argument == "parameters":
+                rows[:, slice(None) if one.entry is None else self._names.index(one.entry)] = spread[
+                    where if self.shape else ...
+                ]
+        return rows
 
     def varying(self, argument: str) -> dict[str, Array]:
         """Return what is given by name and differs from run to run: (runs' shape, own)."""

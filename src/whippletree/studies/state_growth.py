@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from whippletree.kernels.kernel import Array
 from whippletree.results.replay import Replay
-from whippletree.simulate.simulation import Simulation
+
+if TYPE_CHECKING:
+    from whippletree.studies.run_records import RunRecord
 
 __all__ = ["StateGrowth", "state_growth"]
 
@@ -33,18 +35,18 @@ class StateGrowth(NamedTuple):
     unresolved: str = ""
 
 
-def state_growth(simulation: Simulation, run: Replay) -> StateGrowth:
-    """Return how steps of a fixed size multiply states, at some of a run's outputs.
+def state_growth(made: RunRecord, run: Replay) -> StateGrowth:
+    """Return how steps of a fixed size multiply states, at some of a run's outputs; `made` tells how it was made.
 
     The laws' own rates are the eigenvalues of dz'/dz; a method says what it makes of each in a step. Steps that are
     chosen by a tolerance are not looked at: their error estimates have the states among them.
     """
     nz = run.system.nz
-    if simulation.adaptive or not 0 < nz <= _MOST_STATES:
+    if made.adaptive or not 0 < nz <= _MOST_STATES:
         return StateGrowth(np.nan, "")
     finite = np.flatnonzero(np.isfinite(run.z).all(axis=1))
     rows = np.unique(finite[np.linspace(0, len(finite) - 1, min(_SAMPLES, len(finite))).astype(np.intp)])
-    step, worst = simulation.fixed_step, StateGrowth(0.0, "")
+    step, worst = made.fixed_step, StateGrowth(0.0, "")
     fastest, mover = 0.0, ""
     for matrix in _jacobians(run.picked(rows)):
         rates, modes = np.linalg.eig(matrix)
@@ -53,7 +55,7 @@ def state_growth(simulation: Simulation, run: Replay) -> StateGrowth:
             if abs(rate) > fastest:
                 fastest, mover = float(abs(rate)), name
             if rate.real < 0:
-                factor = simulation.stepper.amplification(step * rate)
+                factor = made.amplification(step * rate)
                 if not factor <= worst.factor:
                     worst = StateGrowth(factor, name)
     grows = worst.factor > 1 or np.isnan(worst.factor)

@@ -8,7 +8,7 @@ all freedoms that closures leave, with no other stiffness than that of flexible 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
 from whippletree.results.replay import Replay, of_rows
 from whippletree.simulate import system_interface
-from whippletree.simulate.simulation import Simulation
 from whippletree.simulate.tableaus import METHODS
 from whippletree.system import System
+
+if TYPE_CHECKING:
+    from whippletree.studies.run_records import RunRecord
 
 __all__ = ["Vibration", "fastest_vibration", "stiff_body"]
 
@@ -49,27 +51,27 @@ class Vibration(NamedTuple):
     body: str
 
 
-def stiff_body(simulation: Simulation, run: Replay, outputs: int) -> str:
+def stiff_body(made: RunRecord, run: Replay, outputs: int) -> str:
     """Say which flexible body makes the steps of an explicit method short, or unstable; nothing if none does.
 
     That steps are short is worth a word if there are many more of them than `outputs`.
     """
-    if simulation.method not in _EXPLICIT or simulation.system.nv > _MOST_FREEDOMS:
+    if made.method not in _EXPLICIT or made.system.nv > _MOST_FREEDOMS:
         return ""
-    if simulation.adaptive:
-        worth_a_word = simulation.steps > max(_MANY_STEPS, _UNSEEN * outputs)
-        step = float(run.t[-1] - run.t[0]) / simulation.steps if worth_a_word else 0.0
+    if made.adaptive:
+        worth_a_word = made.steps > max(_MANY_STEPS, _UNSEEN * outputs)
+        step = float(run.t[-1] - run.t[0]) / made.steps if worth_a_word else 0.0
     else:
-        step = simulation.fixed_step
+        step = made.fixed_step
     if _alone(run.system) * step < _FOLLOWED:
         return ""
     found = fastest_vibration(run.system, run.q[0], float(run.t[0]), of_rows(run.parameters, 0))
     whose = f"the vibration of body {quoted(found.body)} at up to {found.rate / (2 * np.pi):.4g} Hz"
-    if simulation.adaptive:
-        words = f'steps of "{simulation.method}", {step:.3g} s on average, are as short as {whose} demands: {_REMEDY}'
+    if made.adaptive:
+        words = f'steps of "{made.method}", {step:.3g} s on average, are as short as {whose} demands: {_REMEDY}'
         return words if found.rate * step > _FOLLOWED else ""
-    unstable = found.rate * step > np.pi and not simulation.stepper.amplification(1j * found.rate * step) <= 1.0
-    words = f'steps of "{simulation.method}", {step:.3g} s, are unstable for {whose}: take a smaller step=; {_REMEDY}'
+    unstable = found.rate * step > np.pi and not made.amplification(1j * found.rate * step) <= 1.0
+    words = f'steps of "{made.method}", {step:.3g} s, are unstable for {whose}: take a smaller step=; {_REMEDY}'
     return words if unstable else ""
 
 

@@ -78,6 +78,7 @@ class Evaluator:
         self.engine, self.inputs = engine, engine.inputs
         self.closed = engine.equations.closed
         self.cached: dict[str, Call] = {}
+        self.idle: dict[object, list[Any]] = {}  # simulations that wait for another run
         self._calls: dict[tuple[object, ...], tuple[Call, bool, bool]] = {}
 
     def __call__(
@@ -114,6 +115,7 @@ class Evaluator:
         """
         self.cached.clear()
         self._calls.clear()
+        self.idle.clear()
 
     def prepare(self, function: str, options: CallOptions, frame: str = "") -> tuple[Call, tuple[object, ...]]:
         """Return the call of a function, which may be about a frame, and the values of its inputs beyond the state."""

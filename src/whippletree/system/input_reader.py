@@ -46,6 +46,9 @@ START = 0.0
 _OPTIONAL = frozenset({"tau", "a"})
 """Zero unless given; whole, or by joint."""
 
+_MOST_KNOWN = 1000
+"""How many sets of parameters are remembered as possible ones."""
+
 _WRENCH = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
 
 
@@ -362,21 +365,57 @@ class InputReader:
     def _check_bodies(self, values: ArrayLike) -> None:
         """Refuse parameters that make a mass negative, or an inertia one that no body can have."""
         rows = self.parameter_array(values)
-        heavy, inert, function = self._open_bodies
+        heavy, inert, _ = self._open_bodies
         if not (heavy or inert) or not rows.size:
             return
-        masses, inertias = (x.full() for x in function(rows.reshape(-1, rows.shape[-1]).T))
+        key = rows.tobytes() if rows.ndim == 1 else b""
+        if key and key in self._possible:
+            return
+        masses, inertias, wrong = self._impossible(rows.reshape(-1, rows.shape[-1]))
         for body, state in np.argwhere(masses < 0):
             raise StateError(
                 f'these parameters give body "{heavy[body]}" the mass {masses[body, state]:g}: it must not be negative'
             )
-        inertias = np.moveaxis(inertias.reshape(len(inert), 3, 3, masses.shape[1]), 3, 1)
-        finite = np.isfinite(inertias).all(axis=(-2, -1))  # which parameter is not is told where it is used
-        for body, state in np.argwhere(finite & ~can_be(inertias)):
+        for body, state in np.argwhere(wrong):
             raise StateError(
                 f'these parameters give body "{inert[body]}" the inertia {inertias[body, state].tolist()}, which no '
                 "body has: its principal moments must not be negative, and none may exceed the sum of the others"
             )
+        if key:
+            self._remember([key])
+
+    def foresee(self, rows: Array) -> None:
+        """Look at many sets of parameters (n, np) in one go, so that each is known when it is used by itself.
+
+        >>> from whippletree.system.example_systems import quarter_car
+        >>> quarter_car().kernels.inputs.foresee(np.zeros((3, 2)))
+        """
+        heavy, inert, _ = self._open_bodies
+        if heavy or inert:
+            masses, _, wrong = self._impossible(rows)
+            good = ~((masses < 0).any(axis=0) | wrong.any(axis=0))
+            self._remember([row.tobytes() for row in np.ascontiguousarray(rows[good])])
+
+    def _impossible(self, rows: Array) -> tuple[Array, Array, Mask]:
+        """Return the masses and inertias that sets of parameters give, by body and set, and which inertias cannot be.
+
+        Which parameter is not finite is told where it is used.
+        """
+        _, inert, function = self._open_bodies
+        masses, inertias = (x.full() for x in function(rows.T))
+        inertias = np.moveaxis(inertias.reshape(len(inert), 3, 3, masses.shape[1]), 3, 1)
+        return masses, inertias, np.isfinite(inertias).all(axis=(-2, -1)) & ~can_be(inertias)
+
+    def _remember(self, keys: list[bytes]) -> None:
+        """Remember sets of parameters as possible ones."""
+        if len(self._possible) + len(keys) > _MOST_KNOWN:
+            self._possible.clear()
+        self._possible.update(keys)
+
+    @made_once
+    def _possible(self) -> set[bytes]:
+        """Sets of parameters that were found to make bodies that can be: a run looks at its own again and again."""
+        return set()
 
     @made_once
     def _open_bodies(self) -> tuple[list[str], list[str], ca.Function]:
