@@ -26,8 +26,9 @@ loops: $(STAMP)-loops  ## the machine code of the time loops, after they were ed
 elements: $(STAMP)-core  ## the methods of Mechanism for element types and their page, after one was added or changed
 	$(BIN)/python tools/element_methods.py
 
-api: $(STAMP)-core  ## the list of public names, after one was added or renamed
+api: $(STAMP)-core  ## the list of public names and the page of tolerances, after one came, went or changed
 	$(BIN)/python tools/public_names.py docs/api.txt
+	$(BIN)/python tools/tolerances_page.py docs/theory/tolerances.md
 
 docs: $(STAMP)-docs  ## the site, in build/site; the examples run for it, some minutes
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site

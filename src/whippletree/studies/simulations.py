@@ -104,7 +104,7 @@ def simulate(
 
     Events of the mechanism are in `trajectory.events`, and `info["ended_by"]` names the one that ended the run.
     `on_event(simulation, event)`, or a mapping from names to such functions, is called when an event happens: it may
-    set `simulation.state`, or other things by `simulation.put`; if it returns True, the run ends.
+    set `simulation.state`, or other things by `simulation.set_value`; if it returns True, the run ends.
 
     With `checkpoint`, the path of a file, the run is written there every `checkpoint_every` seconds of the clock and
     when it ends, so that `resume` can go on with it.
