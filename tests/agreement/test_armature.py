@@ -465,6 +465,38 @@ def test_a_joint_with_armature_that_is_cut_gets_a_weld(cut: list[str] | None) ->
     assert again.plan.cuts == s.plan.cuts
 
 
+def test_names_that_a_user_has_given_already_are_not_given_again() -> None:
+    """A joint that is cut gets a body and a weld of the engine's own: whatever is called like them moves by itself."""
+    s = four_bar(A=0.1, B=0.2, C=0.3, D=0.4).build(guess={"A": -1.0, "B": 1.0, "C": 2.0}, cut=["C"])
+    (only,) = s.plan.cuts
+    weld = s.plan.joint_names[only.joint]
+    joint, _, body = weld.partition(" to ")
+    behind = f"{body} behind {joint}"
+    m = four_bar(A=0.1, B=0.2, C=0.3, D=0.4)
+    m.revolute(weld, m.ground, m.body(behind, wt.rod(1.0, mass=3.0)), axis="y", armature=0.2)
+    twin = m.build(guess={"A": -1.0, "B": 1.0, "C": 2.0}, cut=["C"])
+    assert len({*twin.plan.joint_names}) == len(twin.plan.joint_names) == 6
+    assert (twin.joint_names, len(twin.description.bodies)) == ((*"ABCD", weld), 4)
+    a, alone = twin.forward_dynamics(twin.q0, twin.v0), s.forward_dynamics(s.q0, s.v0)
+    for name in "ABCD":
+        np.testing.assert_allclose(a[twin.v_slice(name)], alone[s.v_slice(name)], rtol=1e-12)
+    assert a[twin.v_slice(weld)] == pytest.approx(3.0 * 9.81 * 0.5 / (3.0 / 3 + 0.2), rel=1e-12)
+    assert tuple(twin.poses(twin.q0)) == ("crank", "coupler", "rocker", behind)
+
+
+def test_armature_of_a_ball_on_the_ground_is_an_inertia_of_its_body() -> None:
+    """As the pages on natural coordinates say, whose runs refuse the one and take the other."""
+    found = []
+    for armature, more in ((0.2, 0.0), (0.0, 0.2)):
+        m = wt.Mechanism("ball")
+        body = m.body("body", mass=1.0, com=(0, 0, -1), inertia=(0.1 + more, 0.2 + more, 0.3 + more))
+        m.spherical("S", m.ground, body, armature=armature)
+        s = m.build()
+        q, v = s.random(1), np.array([1.0, -2.0, 0.5])
+        found.append(s.forward_dynamics(q, v))
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
 def test_energy_and_derivatives_where_all_joints_of_a_loop_have_armature() -> None:
     """With a = f(q, tau - A a) of the bar without armature: (1 + f_tau A) a_q = f_q, and likewise for efforts."""
     guess, own = {"A": -1.0, "B": 1.0, "C": 2.0}, np.array([0.1, 0.2, 0.3, 0.4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -60,16 +61,28 @@ def with_welds(
     if not opened:
         return description, cut
     bodies, joints, renamed = [*description.bodies], [*description.joints], dict[str, str]()
+    taken = {one.name for family in (bodies, joints, description.closures, description.forces) for one in family}
     for k in sorted(opened):
         use = joints[k]
         body = use.child.replace(".", " ")  # a moving frame has a point in its name
-        behind, weld = f"{body} behind {use.name}", f"{use.name} to {body}"
+        behind, weld = _unused(f"{body} behind {use.name}", taken), _unused(f"{use.name} to {body}", taken)
+        taken |= {behind, weld}
         bodies.append(Body(behind, MassProperties()))
         joints[k] = replace(use, child=behind)
         joints.append(JointUse(weld, Fixed(), behind, use.child, Placement(), Placement(), False))
         renamed[use.name] = weld
     insisted = None if cut is None else [renamed.get(name, name) for name in _names(cut)]
     return replace(description, bodies=tuple(bodies), joints=tuple(joints)), insisted
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """Return a name, with a number behind it if it is taken.
+
+    >>> _unused("rod behind D", {"rod behind D", "rod behind D 2"})
+    'rod behind D 3'
+    """
+    names = (name if k == 1 else f"{name} {k}" for k in itertools.count(1))
+    return next(one for one in names if one not in taken)  # not empty: there is always another
 
 
 def _names(cut: Sequence[JointLike] | None) -> list[str]:
