@@ -156,7 +156,7 @@ def section(kind: Any) -> str:
     code = [line[4:].removesuffix(".name") for line in f">>> {example}".splitlines() if line.startswith((">>>", "..."))]
     code.insert(1, "")  # after the import
     head = f"[{', '.join(on)}]" if len(on) > 1 else on[0]
-    lines = [f"### {word_of(kind)}", "", before.strip(), ""]
+    lines = [f"### `{word_of(kind)}`", "", before.strip(), ""]
     lines += ["```", f"name: {{{word_of(kind)}: {head}{needed}}}", "```", ""]
     lines += [f"Other keys: {others}.", ""] if others else []
     return "\n".join([*lines, *(f"- {line}" for line in meanings(kind, "`")), "", "```python", *code, "```", ""])

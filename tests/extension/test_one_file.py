@@ -190,7 +190,7 @@ def test_what_is_generated_of_a_type_in_the_package(kind: Any) -> None:
     assert [each.arg for each in given] == list(inspect.signature(getattr(described(), method.name)).parameters)
     assert (ast.get_docstring(method) or "").startswith((kind.__doc__ or "").partition("\n")[0])
     section = element_methods.section(kind)
-    assert f"### {method.name}" in section
+    assert f"### `{method.name}`" in section
     assert all(f"`{each.arg}`" in section or f"{each.arg}: ..." in section for each in method.args.kwonlyargs)
     if kind is Magnet:
         assert "- `strength`: in N m^2, not negative" in section

@@ -520,7 +520,7 @@ MISTAKES: list[tuple[str, int, int, str]] = [
         7,
         'joint "C": there is no type "revolut"; did you mean "revolute"?',
     ),
-    (BASE + "  C: {at: [0, 0, 0]}\n", LINES + 1, 3, "say what it is: give one of the keys fixed, revolute"),
+    (BASE + "  C: {at: [0, 0, 0]}\n", LINES + 1, 3, "say what it is: give one of the keys fixed, "),
     (BASE + "  C: {revolute: [a, b], axes: y}\n", LINES + 1, 25, 'there is no key "axes"; did you mean "axis"?'),
     (BASE + "  C: {revolute: [a, bb]}\n", LINES + 1, 21, 'child: there is no body "bb"'),
     (BASE + "  C: {revolute: [aa, b]}\n", LINES + 1, 18, 'parent: there is no body "aa"'),
