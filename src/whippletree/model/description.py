@@ -628,4 +628,4 @@ def _restored_acting(made: Callable[..., Used], outline: Sequence[Any], numbers:
     value: list[Any] = [float(next(numbers))] if made is StateUse else []
     element = kind.of(text, serialization.take(numbers, count))
     sides = tuple((body, Placement.of_entries(serialization.take(numbers, 12))) for body in bodies)
-    return made(name, *value, element, sides, *more)
+    return made(name, *value, element, sides, *more)  # not empty: as many as the outline has
