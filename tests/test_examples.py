@@ -978,3 +978,73 @@ def test_example_touching() -> None:
     assert crate[2] == pytest.approx(0.2 - 12.0 * G / 4 / stiffness - width / 2, abs=1e-3)
     assert rod[2] - crate[2] == pytest.approx(0.23 - 2.0 * G / stiffness - width / 2, abs=1e-3)
     assert ball[2] == pytest.approx(0.15 - 3.0 * G / stiffness - width / 2, abs=1e-3)
+
+
+def study_example(name: str, *count: int) -> Any:
+    pytest.importorskip("zarr", "3.1.3", reason="studies need zarr, which is in the extra `test`")
+    return load(name).main(*count)
+
+
+def test_example_random_roads() -> None:
+    """The same cars by SciPy, from their equations of motion."""
+    from scipy.integrate import solve_ivp, trapezoid
+
+    found = study_example("random_roads", 24)
+    times = np.linspace(0.0, 4.0, 201)
+    for k in (0, 7, 23):
+        case = {name: float(value) for name, value in found["study"].case(k).items()}
+
+        def rates(t: float, y: Any, case: dict[str, float] = case) -> list[float]:
+            wheel, chassis, wheel_speed, chassis_speed = y
+            road = sum(0.02 / n**2 * np.sin(np.pi * n * t + case[f"phase {n}"]) for n in range(1, 7))
+            strut = case["spring"] * (wheel - chassis) + case["damper"] * (wheel_speed - chassis_speed)
+            return [wheel_speed, chassis_speed, (2e5 * (road - wheel) - strut) / 40.0, strut / 250.0]
+
+        y = solve_ivp(rates, (0.0, 4.0), np.zeros(4), t_eval=times, rtol=1e-9, atol=1e-12, method="DOP853").y
+        data = found["data"].isel(case=k)
+        assert float(data["chassis travel max"]) == pytest.approx(y[1].max(), rel=1e-4)
+        rms = np.sqrt(trapezoid(y[1] ** 2, times) / 4.0)
+        assert float(data["chassis travel rms"]) == pytest.approx(rms, rel=1e-4)
+    assert (found["data"]["status"] == 0).all()
+
+
+def test_example_tolerances() -> None:
+    """The derivatives are differences of the angle that the study's own function finds; samples agree."""
+    example, found = load("tolerances"), study_example("tolerances", 128)
+    stack = found["stack"]
+    for name, length in example.LENGTHS.items():
+        ends = [example.rocker_angle(found["system"], {**example.LENGTHS, name: length + h}) for h in (1e-6, -1e-6)]
+        slope = (ends[0]["rocker angle"] - ends[1]["rocker angle"]) / 2e-6
+        deviation = found["study"].values()[name].std(ddof=1)
+        assert stack.contributions[name] == pytest.approx(slope * deviation, rel=1e-5)
+    assert stack.sampled_deviation == pytest.approx(stack.deviation, rel=0.03)
+
+
+def test_example_payload_envelope() -> None:
+    """Moments about the joints by hand: the shoulder holds the stretched arm, the elbow the upright upper arm's."""
+    found = study_example("payload_envelope", 11)["study"]
+    for index in (3, 60, 77):
+        case = found.case(index)
+        a, b = case["shoulder"], case["shoulder"] + case["elbow"]
+        elbow = G * np.array([3.0 * 0.2 * np.cos(b), 0.4 * np.cos(b)])
+        shoulder = G * np.array([6.0 * 0.25 * np.cos(a) + 3.0 * 0.5 * np.cos(a), 0.5 * np.cos(a)]) + elbow
+        most = min(
+            (limit - np.sign(each) * own) / abs(each) for limit, (own, each) in ((120.0, shoulder), (45.0, elbow))
+        )
+        assert case.run()["payload"] == pytest.approx(np.clip(most, 0.0, 100.0), rel=1e-9)
+        assert case.run()["x"] == pytest.approx(0.5 * np.cos(a) + 0.4 * np.cos(b), abs=1e-12)
+
+
+def test_example_many_blades() -> None:
+    """Southwell's formulas for blades on hinges."""
+    found = study_example("many_blades", 12)
+    speeds = found["speeds"]
+    mass, flap, lag = (found["study"].cases[name].values for name in ("mass", "flap", "lag"))
+    inertia, moment = mass * 25.0 / 3.0, mass * 0.4 * 2.5
+    for k, speed in enumerate(speeds):
+        both = [
+            np.sqrt(flap / inertia + speed**2 * (1 + moment / inertia)),
+            np.sqrt(lag / inertia + speed**2 * moment / inertia),
+        ]
+        expected = np.sort(np.stack(both, axis=1), axis=1) / (2 * np.pi)
+        np.testing.assert_allclose(found["frequencies"][k], expected, rtol=1e-8)
