@@ -625,7 +625,7 @@ def _restored_acting(made: Callable[..., Used], outline: Sequence[Any], numbers:
     name, *rest = outline
     kind = Formula if isinstance(rest[0], str) else rest.pop(0)
     text, count, bodies, *more = rest
-    value: list[Any] = [float(next(numbers))] if made is StateUse else []
+    value: list[Any] = [float(next(numbers))] if made is StateUse else []  # not empty: as many as the outline has
     element = kind.of(text, serialization.take(numbers, count))
     sides = tuple((body, Placement.of_entries(serialization.take(numbers, 12))) for body in bodies)
-    return made(name, *value, element, sides, *more)  # not empty: as many as the outline has
+    return made(name, *value, element, sides, *more)
