@@ -31,6 +31,27 @@ def slider(effort: Callable[[wt.Mechanism], Any]) -> wt.System:
 
 # ---------------------------------------------------------------------- time
 
+
+@pytest.mark.parametrize(
+    ("asked", "at"),
+    [
+        (lambda t: 8.0 * t, lambda x: x / 8.0),
+        (lambda t: 3.0 - 0.5 * t, lambda x: (3.0 - x) / 0.5),
+        (lambda t: 2.0 * ca.fabs(t - 5.0) - 1.0, lambda x: np.array([5.0 + (x + 1.0) / 2.0, 5.0 - (x + 1.0) / 2.0])),
+    ],
+)
+def test_knots_of_a_spline_over_straight_lines_are_computed(
+    asked: Callable[[Any], Any], at: Callable[..., Any]
+) -> None:
+    knots = np.array([-0.3, 0.0, 0.4, 0.4001, 1.7, 2.2])
+    spline = wt.Spline(knots, np.sin(knots))
+    times = np.append(at(knots).ravel(), 5.0 if np.size(at(0.0)) > 1 else [])
+    system = slider(lambda m: spline(asked(m.time)))
+    found = corner_times(corners_in_time(system.description), np.zeros(0), 0.01, 10.0)
+    assert found.spacing == 0.0
+    assert np.allclose(found.behind, np.sort(times[(times > 0.01) & (times <= 10.0)]), rtol=1e-14, atol=1e-14)
+
+
 PULSES: dict[str, Callable[[wt.Mechanism], Any]] = {
     "if": lambda m: ca.if_else(ca.logic_and(m.time > 50, m.time < 50.01), 100.0, 0.0),
     "product": lambda m: 100.0 * (m.time >= 50) * (m.time < 50.01),

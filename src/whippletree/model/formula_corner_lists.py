@@ -23,11 +23,15 @@ __all__ = ["CornerInState", "CornersInTime", "corners_in_state", "corners_in_tim
 
 
 class CornersInTime(NamedTuple):
-    """Corners that time and parameters decide: a function of these two, and which are at whole numbers."""
+    """Corners that time and parameters decide: a function of these two, which are at whole numbers, and of which knots.
+
+    Where an expression is the knot number of a spline or a table, `knots` has its points, and else nothing.
+    """
 
     name: str
     function: ca.Function
     whole: tuple[bool, ...]
+    knots: tuple[tuple[float, ...], ...]
 
 
 class CornerInState(NamedTuple):
@@ -54,7 +58,8 @@ def corners_in_time(description: Description) -> tuple[CornersInTime, ...]:
         t = ca.SX.sym("t")
         column = ca.SX(corners.function(t, ca.vertcat(ca.SX(0, 1), *map(ca.SX, arguments))))
         if corners.whole:
-            found.append(CornersInTime(name, ca.Function("corners", [t, named], [column]), corners.whole))
+            function = ca.Function("corners", [t, named], [column])
+            found.append(CornersInTime(name, function, corners.whole, corners.knots))
     return tuple(found)
 
 

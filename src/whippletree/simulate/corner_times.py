@@ -1,8 +1,9 @@
 """Times at which formulas of time have corners: they are found before a run comes there.
 
 Between the corners that are known already, an expression of time is often a straight line: then its zero, or all its
-whole numbers, are known by two of its values. Otherwise it is sampled, and corners that lie closer together than the
-samples may be missed; `Timetable.spacing` tells how far these are apart.
+whole numbers, are known by two of its values. So are the knots of a spline or a table that is asked at a straight line.
+Otherwise it is sampled, and corners that lie closer together than the samples may be missed; `Timetable.spacing` tells
+how far these are apart.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.elements.formula_corners import before_knots
 from whippletree.kernels.kernel import Array
 from whippletree.model.formula_corner_lists import CornersInTime
 from whippletree.simulate.run_tolerances import MOST_CORNER_TIMES, TIME_ROUNDING, TIME_SAMPLES
@@ -40,7 +42,8 @@ def corner_times(uses: Sequence[CornersInTime], parameters: Array, begin: float,
     """Return the corners after `begin` and not after `end`.
 
     >>> t, p = ca.SX.sym("t"), ca.SX.sym("p", 0)
-    >>> pulse = CornersInTime("pulse", ca.Function("f", [t, p], [ca.vertcat(t - 5, t - 5.01)]), (False, False))
+    >>> both = ca.Function("f", [t, p], [ca.vertcat(t - 5, t - 5.01)])
+    >>> pulse = CornersInTime("pulse", both, (False, False), ((), ()))
     >>> corner_times([pulse], np.zeros(0), 0.0, 100.0).behind.round(6).tolist()
     [5.0, 5.01]
     """
@@ -48,8 +51,8 @@ def corner_times(uses: Sequence[CornersInTime], parameters: Array, begin: float,
     spacing, too_many = 0.0, []
     for use in uses:
         own = np.zeros(0)
-        for i, whole in enumerate(use.whole):
-            one = _TimeExpression(use.function, i, parameters, whole)
+        for i, (whole, knots) in enumerate(zip(use.whole, use.knots, strict=True)):
+            one = _TimeExpression(use.function, i, parameters, whole, np.array(knots))
             times, apart = _of_one(one, _pieces(own, begin, end))
             spacing = max(spacing, apart)
             own = np.unique(np.append(own, times))
@@ -71,6 +74,7 @@ class _TimeExpression(NamedTuple):
     entry: int
     parameters: Array
     whole: bool
+    knots: Array
 
     def values(self, t: Array) -> Array:
         flat = t.ravel()
@@ -91,10 +95,13 @@ def _of_one(one: _TimeExpression, pieces: Array) -> tuple[Array, float]:
     """Return the corners of one expression, and how far apart it was sampled."""
     low, length = pieces[:, :1], np.diff(pieces, axis=1)
     values = one.values(low + length * _PROBES)
+    if one.knots.size:
+        values = before_knots(values, one.knots)
     slope = (values[:, -1:] - values[:, :1]) / (_PROBES[-1] - _PROBES[0])
     line = values[:, :1] + slope * (_PROBES - _PROBES[0])
     size = np.abs(values).max(axis=1) + np.abs(slope[:, 0])
-    straight = np.abs(values - line).max(axis=1) <= _STRAIGHT * np.maximum(size, 1e-300)
+    with np.errstate(invalid="ignore"):
+        straight = np.abs(values - line).max(axis=1) <= _STRAIGHT * np.maximum(size, 1e-300)
     found = [_straight_corners(one, pieces[straight], line[straight], slope[straight, 0])]
     if straight.all():
         return np.concatenate(found), 0.0
@@ -110,7 +117,10 @@ def _straight_corners(one: _TimeExpression, pieces: Array, line: Array, slope: A
     moving = slope != 0.0
     (low, high), slope = pieces[moving].T, slope[moving]
     start = line[moving, 0] - _PROBES[0] * slope
-    if not one.whole:
+    if one.knots.size:
+        which = np.repeat(np.arange(len(slope)), one.knots.size)
+        wanted = np.tile(one.knots, len(slope))
+    elif not one.whole:
         wanted, which = np.zeros(len(slope)), np.arange(len(slope))
     else:
         first, last = np.ceil(np.minimum(start, start + slope)), np.floor(np.maximum(start, start + slope))
