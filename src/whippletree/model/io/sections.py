@@ -15,12 +15,13 @@ from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
 from whippletree.elements.declaration import parts, quantities
 from whippletree.elements.drivers import CurveByPieces, Motion, curve_of
 from whippletree.elements.forces import MOMENT_AND_FORCE, Force, Formula
+from whippletree.elements.joints import Joint
 from whippletree.elements.joints.angles import ThreeAngles
 from whippletree.errors import FileError, ModelError
 from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.io.flexible_forms import archived, content_name
-from whippletree.model.io.forms import BUILT_IN, JOINTS
+from whippletree.model.io.forms import BUILT_IN
 from whippletree.model.io.model_file import JointRange, Model, Motor
 from whippletree.model.io.reader import FORMAT
 from whippletree.model.io.texts import Definitions, parameter_text, quoted_text, texts
@@ -177,11 +178,7 @@ class Sections:
             head: Section = {joint.like: [use.parent, use.child], "coordinates": joint.sequence.word}
             return head | self._sides(use) | self._inertia_and_drive(use)
         head = {joint.kind: [use.parent, use.child]}
-        if joint.kind not in JOINTS and registered("joints").get(joint.kind) is not type(joint):
-            raise FileError(
-                f'joint "{use.name}" is {type(joint).__name__}, which a file cannot hold: '
-                "whippletree.register makes a type known to files"
-            )
+        _check_known("joint", use.name, joint, joint.kind)
         head |= {name: self._number(getattr(joint, name)) for name in quantities(joint)}
         return head | self._sides(use) | self._inertia_and_drive(use)
 
@@ -262,12 +259,7 @@ class Sections:
     def _declared(self, use: ClosureUse | ForceUse, element: DeclaredClosure | Force, family: str) -> Section:
         """Return an element as its type declares it: its word with what it is on, and its fields."""
         word, n, m = element.word, element.n_sides, element.n_coordinates
-        built_in = word in BUILT_IN[f"{family}s"] and type(element).__module__.startswith(_ELEMENTS)
-        if not built_in and registered(f"{family}s").get(word) is not type(element):
-            raise FileError(
-                f'{family} "{use.name}" is {type(element).__name__}, which a file cannot hold: '
-                "whippletree.register makes a type known to files"
-            )
+        built_in = _check_known(family, use.name, element, word)
         own: Section = {}
         for name, value in element.told().items():
             own |= self._told(use, name, value)
@@ -426,6 +418,17 @@ def _curve_through(expression: ca.SX, t: ca.SX) -> CurveByPieces | None:
     if curve is None or ca.Function("motion", [t], [curve(t)]).serialize() != function.serialize():
         return None
     return curve
+
+
+def _check_known(family: str, name: str, element: Joint | DeclaredClosure | Force, word: str) -> bool:
+    """Return whether a type is one of the package; refuse one that files do not know."""
+    built_in = word in BUILT_IN[f"{family}s"] and type(element).__module__.startswith(_ELEMENTS)
+    if not built_in and registered(f"{family}s").get(word) is not type(element):
+        raise FileError(
+            f'{family} "{name}" is {type(element).__name__}, which a file cannot hold: '
+            "whippletree.register makes a type known to files"
+        )
+    return built_in
 
 
 def _transmitted(joints: Sequence[str]) -> list[str]:
