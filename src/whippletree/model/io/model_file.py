@@ -152,12 +152,19 @@ class Model:
         held = [] if self.start.get("nearest") else [*velocities]
         return q, system.consistent_velocities(q, velocities, hold=held, t=t)
 
-    def simulate(self, system: System | None = None, **settings: object) -> Any:
+    def simulate(self, duration: float | None = None, *, system: System | None = None, **settings: object) -> Any:
         """Run the model as its file says, except for the settings given here, and return the trajectory.
 
-        The system is built once, and used again by later calls as long as the model stays as it is.
+        `duration` is in seconds, that of the file unless given. The settings are options of `System.simulate`. The
+        model is built once, and used again by later calls as long as it stays as it is; or a `system` that was built
+        from it runs.
+
+        >>> model = Model(Mechanism("nothing"))
+        >>> _ = model.mechanism.revolute("hinge", "ground", model.mechanism.body("rod", mass=1.0, inertia=(1, 1, 1)))
+        >>> model.simulate(2.0, every=1.0).t.tolist()
+        [0.0, 1.0, 2.0]
         """
-        run = {**self.run, **settings}
+        run = {**self.run, **settings} | ({} if duration is None else {"duration": duration})
         run.pop("outputs", None)
         if "duration" not in run:
             raise FileError(f'{self.name or "the model"}: no "duration" is given, neither under "run" nor in the call')
