@@ -32,7 +32,6 @@ from whippletree.analysis import Evaluation, Flow, pairwise, traced
 from whippletree.equilibria import eigenvalues_over, equilibrium_path
 from whippletree.foundation.late_imports import Verb
 from whippletree.kinematics import actuation, assemble_batch, workspace
-from whippletree.system.calls import Delegated
 from whippletree.viewer import view
 
 CALLED = ("__call__", "__getitem__", "__add__", "__matmul__", "__contains__")
@@ -158,7 +157,7 @@ def called_names_of(kind: type) -> tuple[str, ...]:
         owner = next((base for base in kind.__mro__ if name in vars(base)), object)
         member = vars(owner).get(name)
         ours = owner.__module__.startswith(("whippletree", "fuzz"))
-        plain_kinds = FunctionType | staticmethod | classmethod | Verb | Delegated
+        plain_kinds = FunctionType | staticmethod | classmethod | Verb
         if ours and (isinstance(member, plain_kinds) or callable(member)) and not isinstance(member, type):
             found.append(name)
     return tuple(found)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from whippletree.errors import DynamicsError, StateError, WhippletreeError
-from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.entry import DONE, SLOW_PATH
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.threads import processors
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from whippletree.system.large_composite import Pieces
     from whippletree.system.large_derivatives import DerivativesByColumn
 
-__all__ = ["Call", "Delegated", "batch_shape", "checked_out", "number_of_threads"]
+__all__ = ["Call", "batch_shape", "checked_out", "number_of_threads"]
 
 _ROWS = 2  # dimensions of a plain batch
 _FLOAT = np.dtype(np.float64)
@@ -236,47 +235,3 @@ def _rows(array: Array, batch: tuple[int, ...], count: int) -> Array:
         return array
     size = array.shape[-1]
     return np.ascontiguousarray(np.broadcast_to(array, (*batch, size))).reshape(count, size)
-
-
-G = TypeVar("G")
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-class Delegated(Generic[P, R]):
-    """A method that is a group's: `pose = Delegated("_kinematics", KinematicCalls.pose)`.
-
-    The group's method is written, typed and documented once. When it is first asked for, the group's bound method, with
-    its errors ending at the user's line, is put into the object's own dictionary, where calls find it at once.
-
-    >>> class Wheel:
-    ...     def turn(self, angle: float) -> str:
-    ...         return f"turned by {angle}"
-    >>> class Car:
-    ...     turn = Delegated("wheel", Wheel.turn)
-    ...     def __init__(self):
-    ...         self.wheel = Wheel()
-    >>> Car().turn(2.0)
-    'turned by 2.0'
-    """
-
-    def __init__(self, group: str, method: Callable[Concatenate[Any, P], R]) -> None:
-        self._group, self._method = group, method
-        self.__doc__ = method.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, whole: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
-
-    @overload
-    def __get__(self, whole: object, owner: type) -> Callable[P, R]: ...
-
-    def __get__(self, whole: object | None, owner: type) -> Any:
-        if whole is None:
-            return self._method
-        bound = getattr(getattr(whole, self._group), self._method.__name__)
-        called = user_facing(bound)
-        setattr(whole, self._name, called)
-        return called

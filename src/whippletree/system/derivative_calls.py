@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,21 @@ from whippletree.foundation.once import made_once
 from whippletree.foundation.short_text import Named, readable
 from whippletree.kernels.entry import DONE
 from whippletree.kernels.kernel import Array
-from whippletree.model.element_registry import PlaceLike
 from whippletree.model.names import suggestion
-from whippletree.spatial.scalars import truth
+from whippletree.system.call_options import DerivativeOptions, DrivenOptions, LoadOptions
 from whippletree.system.derivative_columns import KINDS, DerivativeColumns, derivative_columns
-from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues, Wrenches, cache_key
+from whippletree.system.evaluator import (
+    CallOptions,
+    Evaluator,
+    JointValues,
+    ParameterValues,
+    cache_key,
+    options_of,
+)
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 from whippletree.system.functions import DIFFERENTIATED, FUNCTIONS, derivatives_name
+from whippletree.system.public_call import public_call
+from whippletree.system.system_parts import SystemParts
 
 __all__ = [
     "DerivativeCalls",
@@ -28,6 +36,7 @@ __all__ = [
     "ForwardDerivatives",
     "InverseDerivatives",
     "MinimalCoordinates",
+    "MinimalMaps",
     "ResultDerivatives",
 ]
 
@@ -143,24 +152,51 @@ class MinimalCoordinates(NamedTuple):
     velocity_slope: Array
 
 
-class DerivativeCalls:
+class MinimalMaps:
+    """Where the columns of derivatives are, and what the independent coordinates move: `system.kernels.derivatives`."""
+
+    def __init__(self, evaluate: Evaluator) -> None:
+        self._evaluate = evaluate
+
+    def minimal_coordinates(
+        self, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
+    ) -> MinimalCoordinates:
+        """Return which displacements and velocities are independent, and what all joints do when these change.
+
+        `displacement_map` (..., nv, n) holds all displacements for unit independent ones, `velocity_map` all velocities
+        for unit independent velocities, and `velocity_slope` the change of all velocities for unit independent
+        displacements, the independent velocities being kept. Prescribed joints are independent. There are fewer
+        velocities than displacements if there are velocity-only closures, such as wheels that roll.
+
+        >>> s = four_bar()
+        >>> found = s.kernels.derivatives.minimal_coordinates(s.q0)
+        >>> found.displacements.shape, found.displacement_map.shape
+        ((1,), (4, 1))
+        """
+        layout = self.layout
+        if not self._evaluate.closed:
+            inputs = self._evaluate.inputs
+            inputs.idle(t=t, parameters=parameters)
+            shape = inputs.configurations(q).shape[:-1]
+            one = np.broadcast_to(np.eye(layout.columns.nv), (*shape, layout.columns.nv, layout.columns.nv))
+            places = np.arange(layout.columns.nv)
+            return MinimalCoordinates(places, places.copy(), one.copy(), one.copy(), np.zeros_like(one))
+        v = np.zeros(layout.columns.nv) if v is None else v
+        values = self._evaluate("minimal_coordinates", (q, v), CallOptions(t=t, parameters=parameters))
+        return layout.minimal(values)
+
+    @made_once
+    def layout(self) -> ColumnLayout:
+        """Where the columns are."""
+        return ColumnLayout(derivative_columns(self._evaluate.engine.equations))
+
+
+class DerivativeCalls(SystemParts):
     """What a system can say about the derivatives of its dynamics."""
 
-    def __init__(self, evaluate: Evaluator, n_joints: int) -> None:
-        self._evaluate, self._n_joints = evaluate, n_joints
-        self._cached = evaluate.cached
-
+    @public_call
     def inverse_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: JointValues = None,
-        *,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        wrenches: Wrenches | None = None,
-        parameters: ParameterValues = None,
-        threads: int | None = None,
+        self, q: ArrayLike, v: ArrayLike, a: JointValues = None, **options: Unpack[LoadOptions]
     ) -> InverseDerivatives:
         """Return the derivatives of the joint efforts with respect to displacements, velocities and accelerations.
 
@@ -174,28 +210,12 @@ class DerivativeCalls:
         >>> d.q.round(6) + 0.0, d.a.round(6)
         (array([[0.]]), array([[0.666667]]))
         """
-        options = CallOptions(t=t, z=z, wrenches=wrenches, parameters=parameters)
-        return self._inverse(q, v, a, options, threads)
-
-    def _inverse(
-        self, q: ArrayLike, v: ArrayLike, a: JointValues, options: CallOptions, threads: int | None
-    ) -> InverseDerivatives:
-        values = self._evaluate("inverse_dynamics_derivatives", (q, v, a), options, None, threads)
+        values = self._evaluate.answer("inverse_dynamics_derivatives", (q, v, a), options)
         return InverseDerivatives(*(values[..., k, :, :] for k in range(3)))
 
+    @public_call
     def forward_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike | None = None,
-        *,
-        a: JointValues = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        wrenches: Wrenches | None = None,
-        parameters: ParameterValues = None,
-        check: bool = True,
-        threads: int | None = None,
+        self, q: ArrayLike, v: ArrayLike, tau: JointValues = None, **options: Unpack[DrivenOptions]
     ) -> ForwardDerivatives:
         """Return the exact derivatives of all accelerations: those of the motion that the closures allow.
 
@@ -214,32 +234,18 @@ class DerivativeCalls:
         >>> s.forward_dynamics_derivatives(s.q0, s.v0).q.shape
         (4, 1)
         """
-        plain = a is None and z is None and wrenches is None and parameters is None and threads is None
-        if plain and check is True and t.__class__ is float and t == 0.0:
+        if not options:
             call = self._cached.get(_FORWARD)  # the second call of one state with nothing else said
             if call is not None:
                 result = call.empty()
                 if call.entry(result, q, v, tau) == DONE:
-                    return ForwardDerivatives(result, self._layout)
-        options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
-        values = self._evaluate("forward_dynamics_derivatives", (q, v, tau), options, None, threads)
-        return ForwardDerivatives(values, self._layout)
+                    return ForwardDerivatives(result, self.kernels.derivatives.layout)
+        values = self._evaluate.answer("forward_dynamics_derivatives", (q, v, tau), options)
+        return ForwardDerivatives(values, self.kernels.derivatives.layout)
 
+    @public_call
     def derivatives_of(
-        self,
-        name: str,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike | None = None,
-        *,
-        frame: PlaceLike = "",
-        a: JointValues = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        wrenches: Wrenches | None = None,
-        parameters: ParameterValues = None,
-        check: bool = True,
-        threads: int | None = None,
+        self, name: str, q: ArrayLike, v: ArrayLike, tau: JointValues = None, **options: Unpack[DerivativeOptions]
     ) -> ResultDerivatives:
         """Return the exact derivatives of another result, with the columns of `forward_dynamics_derivatives`.
 
@@ -259,48 +265,15 @@ class DerivativeCalls:
         framed = FUNCTIONS[derivatives_name(name)].framed
         if name in FUNCTIONS and FUNCTIONS[name].of_loops and not self._evaluate.closed:
             raise StateError(f'"{name}" is about closures, and there are none')
-        inputs = self._evaluate.inputs
+        inputs, frame, threads = self._evaluate.inputs, options.pop("frame", ""), options.get("threads")
         if framed and isinstance(frame, str) and not frame:
             raise StateError(f"{name} is about a body or frame: name it with frame=")
         place = inputs.place_name(frame) if framed else ""
-        options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
-        call, more = self._evaluate.prepare(derivatives_name(name), options, place)
+        call, more = self._evaluate.prepare(derivatives_name(name), options_of(options, checked=True), place)
         found = call.run((q, v, tau, *more), None, threads)
         if name == "reactions":  # the plan may have welds behind the joints that were described
-            found = found[..., : self._n_joints, :, :]
-        return ResultDerivatives(found, self._layout)
-
-    def minimal_coordinates(
-        self, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
-    ) -> MinimalCoordinates:
-        """Return which displacements and velocities are independent, and what all joints do when these change.
-
-        `displacement_map` (..., nv, n) holds all displacements for unit independent ones, `velocity_map` all velocities
-        for unit independent velocities, and `velocity_slope` the change of all velocities for unit independent
-        displacements, the independent velocities being kept. Prescribed joints are independent. There are fewer
-        velocities than displacements if there are velocity-only closures, such as wheels that roll.
-
-        >>> s = four_bar()
-        >>> found = s.kernels.derivatives.minimal_coordinates(s.q0)
-        >>> found.displacements.shape, found.displacement_map.shape
-        ((1,), (4, 1))
-        """
-        layout = self._layout
-        if not self._evaluate.closed:
-            inputs = self._evaluate.inputs
-            inputs.idle(t=t, parameters=parameters)
-            shape = inputs.configurations(q).shape[:-1]
-            one = np.broadcast_to(np.eye(layout.columns.nv), (*shape, layout.columns.nv, layout.columns.nv))
-            places = np.arange(layout.columns.nv)
-            return MinimalCoordinates(places, places.copy(), one.copy(), one.copy(), np.zeros_like(one))
-        v = np.zeros(layout.columns.nv) if v is None else v
-        values = self._evaluate("minimal_coordinates", (q, v), CallOptions(t=t, parameters=parameters))
-        return layout.minimal(values)
-
-    @made_once
-    def _layout(self) -> ColumnLayout:
-        """Where the columns are."""
-        return ColumnLayout(derivative_columns(self._evaluate.engine.equations))
+            found = found[..., : len(self.description.joints), :, :]
+        return ResultDerivatives(found, self.kernels.derivatives.layout)
 
 
 class ColumnLayout:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Unpack
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.foundation.short_text import Named
 from whippletree.kernels.kernel import Array
+from whippletree.system.call_options import ElementOptions, MotionOptions
 from whippletree.system.calls import batch_shape
-from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues
+from whippletree.system.evaluator import Evaluator, JointValues, ParameterValues
 from whippletree.system.example_systems import quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import as_array
+from whippletree.system.public_call import public_call
 from whippletree.system.quantities import ElementForce, Powers
+from whippletree.system.system_parts import SystemParts
 from whippletree.system.tree_equations import dissipated_powers
 
-__all__ = ["ElementCalls"]
+__all__ = ["ElementCalls", "ElementStates"]
 
 
-class ElementCalls:
-    """What a system can say about the forces described in it.
+class ElementStates:
+    """The auxiliary states of force elements by name, and what single elements dissipate: `system.kernels.elements`.
 
     >>> s = quarter_car()
     >>> s.kernels.elements.names, s.z0
@@ -32,56 +38,6 @@ class ElementCalls:
     def initial(self) -> Array:
         """Return the auxiliary states (nz) at the start, as described."""
         return np.array(self._description.state_values, dtype=np.float64)
-
-    def state_rates(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike | None = None,
-        *,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        parameters: ParameterValues = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """Return the rates (nz) of the auxiliary states.
-
-        >>> s = quarter_car()
-        >>> s.state_rates(s.q0, s.v0, z=[0.1])
-        array([-2.])
-        """
-        if not self.names:
-            self._evaluate.inputs.idle(q=q, v=v, tau=tau, t=t, z=z, parameters=parameters)
-            return np.zeros((*np.asarray(q).shape[:-1], 0))
-        options = CallOptions(t=t, z=z, parameters=parameters)
-        return self._evaluate("state_rates", (q, v, tau), options, out, threads)
-
-    def powers(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike | None = None,
-        *,
-        a: JointValues = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        parameters: ParameterValues = None,
-        threads: int | None = None,
-    ) -> Powers:
-        """Return the energy that all elements store, and their dissipated and input power.
-
-        What the mechanism's energy gains per second is input less dissipated power, and what efforts `tau`, wrenches,
-        prescribed joints and moving closures do. Efforts, and accelerations `a` of prescribed joints, matter for force
-        laws on reactions.
-
-        >>> s = quarter_car()
-        >>> s.powers(s.q0, [0.0, 0.1]).dissipated.round(6)
-        np.float64(15.0)
-        """
-        options = CallOptions(a if self._description.reaction_laws else None, t, z, parameters=parameters)
-        values = self._evaluate("powers", (q, v, tau), options, None, threads)
-        return Powers(values[..., 0], values[..., 1], values[..., 2])
 
     def dissipated_powers(
         self,
@@ -122,17 +78,58 @@ class ElementCalls:
             powers[:] = dissipated_powers(self._evaluate.engine.equations, rows).reshape(powers.shape)
         return {use.name: powers[..., k] for k, use in enumerate(described.forces)}
 
-    def forces(
+
+class ElementCalls(SystemParts):
+    """What a system can say about the forces described in it."""
+
+    def _unneeded(self, q: ArrayLike, v: ArrayLike, tau: JointValues, options: Mapping[str, Any]) -> None:
+        """Check what was given to a call that needs nothing of it."""
+        given = {name: value for name, value in options.items() if name in ("t", "z", "parameters")}
+        self._inputs.idle(q=q, v=v, tau=tau, **given)
+
+    def _reacting(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return options without accelerations, which only force laws on reactions need."""
+        return options if self.description.reaction_laws else {k: x for k, x in options.items() if k != "a"}
+
+    @public_call
+    def state_rates(
         self,
         q: ArrayLike,
         v: ArrayLike,
-        tau: ArrayLike | None = None,
+        tau: JointValues = None,
         *,
-        a: JointValues = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        parameters: ParameterValues = None,
-        threads: int | None = None,
+        out: Array | None = None,
+        **options: Unpack[ElementOptions],
+    ) -> Array:
+        """Return the rates (nz) of the auxiliary states.
+
+        >>> s = quarter_car()
+        >>> s.state_rates(s.q0, s.v0, z=[0.1])
+        array([-2.])
+        """
+        if not self.description.states:
+            self._unneeded(q, v, tau, options)
+            return np.zeros((*np.asarray(q).shape[:-1], 0))
+        return self._evaluate.answer("state_rates", (q, v, tau), options, out)
+
+    @public_call
+    def powers(self, q: ArrayLike, v: ArrayLike, tau: JointValues = None, **options: Unpack[MotionOptions]) -> Powers:
+        """Return the energy that all elements store, and their dissipated and input power.
+
+        What the mechanism's energy gains per second is input less dissipated power, and what efforts `tau`, wrenches,
+        prescribed joints and moving closures do. Efforts, and accelerations `a` of prescribed joints, matter for force
+        laws on reactions.
+
+        >>> s = quarter_car()
+        >>> s.powers(s.q0, [0.0, 0.1]).dissipated.round(6)
+        np.float64(15.0)
+        """
+        values = self._evaluate.answer("powers", (q, v, tau), self._reacting(options))
+        return Powers(values[..., 0], values[..., 1], values[..., 2])
+
+    @public_call
+    def forces(
+        self, q: ArrayLike, v: ArrayLike, tau: JointValues = None, **options: Unpack[MotionOptions]
     ) -> Named[ElementForce]:
         """Return what every force element does, by name.
 
@@ -142,13 +139,12 @@ class ElementCalls:
         >>> s.forces(s.q0, [0.0, 0.1])["strut"].on("chassis").round(6)
         array([   0.,    0.,    0.,    0.,    0., -150.])
         """
-        uses = self._description.forces
+        uses = self.description.forces
         if not uses:
-            self._evaluate.inputs.idle(q=q, v=v, tau=tau, t=t, z=z, parameters=parameters)
+            self._unneeded(q, v, tau, options)
             return Named()
-        options = CallOptions(a if self._description.reaction_laws else None, t, z, parameters=parameters)
-        state = (q, v, tau) if self._description.reaction_laws else (q, v)
-        values = self._evaluate("element_forces", state, options, None, threads)
+        state = (q, v, tau) if self.description.reaction_laws else (q, v)
+        values = self._evaluate.answer("element_forces", state, self._reacting(options))
         result: Named[ElementForce] = Named()
         at = 0
         for use in uses:

@@ -24,9 +24,10 @@ from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
 from whippletree.kernels.lowering import StraightLine
 from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.tape import read_tape
-from whippletree.model.argument_types import PlaceLike
+from whippletree.model.argument_types import JointLike, PlaceLike
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
+from whippletree.system.call_options import Branches
 from whippletree.system.calls import Call
 from whippletree.system.equations import Equations, Request
 from whippletree.system.formulation_choice import FormulationChoice, close_ones, fastest
@@ -95,11 +96,11 @@ class Engine:
     def request(
         self,
         name: str,
-        formulation: str,
-        frame: PlaceLike,
-        wrenches: Sequence[PlaceLike],
         *,
-        joints: object = (),
+        formulation: Branches = "auto",
+        frame: PlaceLike = "",
+        wrenches: Sequence[PlaceLike] = (),
+        joints: Sequence[JointLike] = (),
         **choice: object,
     ) -> Request:
         """Return what is asked for, every name in it checked."""

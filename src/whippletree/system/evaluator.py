@@ -11,15 +11,25 @@ from numpy.typing import ArrayLike
 from whippletree.errors import ModelError, StateError
 from whippletree.formulations.methods.registry import as_arguments, formulation_name, known, loop_formulations
 from whippletree.kernels.kernel import Array
-from whippletree.model.argument_types import Baumgarte, JointValues, ParameterValues, PlaceLike, Wrenches
-from whippletree.spatial.scalars import number, read_column
+from whippletree.model.argument_types import JointValues, ParameterValues, Wrenches
+from whippletree.spatial.scalars import number, read_column, truth
 from whippletree.system.calls import Call, number_of_threads
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.input_reader import as_array
 
-__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "JointValues", "ParameterValues", "Wrenches", "baumgarte_terms"]
+__all__ = [
+    "AUTO",
+    "PLAIN",
+    "CallOptions",
+    "Evaluator",
+    "JointValues",
+    "ParameterValues",
+    "Wrenches",
+    "baumgarte_terms",
+    "options_of",
+]
 
 AUTO = "auto"
 """The formulation that is best for a function."""
@@ -36,7 +46,7 @@ class CallOptions(NamedTuple):
 
     a: JointValues = None
     t: ArrayLike = 0.0
-    z: ArrayLike | None = None
+    z: ArrayLike | Mapping[str, ArrayLike] | None = None
     wrenches: Wrenches | None = None
     parameters: ParameterValues = None
     formulation: str = AUTO
@@ -60,6 +70,26 @@ class CallOptions(NamedTuple):
 
 PLAIN = CallOptions()
 """Nothing but the state."""
+
+_CHECKED = CallOptions(check=True)
+_FIELDS = frozenset(CallOptions._fields) - {"joints"}
+
+
+def options_of(given: Mapping[str, Any], *, checked: bool) -> CallOptions:
+    """Return options as the user gave them, those of the formulation as a part of its name.
+
+    >>> options_of({"formulation": "fully_recursive", "reference": "joint"}, checked=False).formulation
+    'fully_recursive/joint'
+    """
+    if not given:
+        return _CHECKED if checked else PLAIN
+    known = {name: value for name, value in given.items() if name in _FIELDS}
+    rest = given.keys() - _FIELDS - {"threads"}
+    choice = {name: given[name] for name in given if name in rest and given[name] is not None}
+    if choice:
+        known["formulation"] = formulation_name(known.get("formulation", AUTO), **choice)
+    known["check"] = truth(known.get("check", checked), "check=")
+    return CallOptions(**known)
 
 
 class Evaluator:
@@ -102,6 +132,13 @@ class Evaluator:
         if key and all(value is None for value in more):
             self.cached[key] = call
         return call.run((*state, *more), out, threads)
+
+    def answer(
+        self, function: str, state: tuple[object, ...], given: Mapping[str, Any], out: Array | None = None
+    ) -> Array:
+        """Evaluate a function at a state with options as the user gave them."""
+        options = options_of(given, checked=FUNCTIONS[function].dynamic)
+        return self(function, state, options, out, given.get("threads"))
 
     def forget(self) -> None:
         """Drop all calls that are kept, as when `auto` is to mean another formulation.

@@ -2,9 +2,8 @@
 
 A kernel of a small mechanism takes less time than Python needs to call a function. So a method such as
 `System.forward_dynamics` looks for a cached call first and hands the arrays to machine code from its own frame; all
-else (options, first calls) is left to what is written in the method. `fast_path` puts that look in front of a method.
-To cost nothing more, it has to be code with the method's own arguments, which is written here as text and compiled, as
-`dataclasses` and `namedtuple` do.
+else (options, first calls, batches) is left to what is written in the method. `fast_path` puts that look in front of a
+method. It has the method's own arguments: a tuple of them would cost as much as the look.
 """
 
 from __future__ import annotations
@@ -12,82 +11,82 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
-from whippletree.foundation.user_frames import user_facing
-from whippletree.system.calls import Call
-from whippletree.system.evaluator import AUTO, cache_key
+from whippletree.kernels.entry import DONE
+from whippletree.system.evaluator import cache_key
+from whippletree.system.public_call import public_call
 
-__all__ = ["arguments_of", "fast_path"]
+__all__ = ["fast_path"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-_TEXT = """
-def bind(method, AUTO, START, slow_path):
-    def {name}(self, {arguments}):
-        if {plain}:
-            call = self._cached.get({key})
-            if call is not None:
-                result = call.empty() if out is None else out
-                if call.entry(result, {state}) == 0:
-                    return result
-                return slow_path(call, ({state},), out, threads)
-        return method(self, {passed})
-    return {name}
-"""
-_NEVER_PLAIN = frozenset({"out", "threads", "t", "check"})
-"""Options that do not keep a call from being the cached one: where the time counts, no call is cached."""
-
-_GOOD = {
-    "t": "(t is START or t.__class__ is float and t - t == 0.0)",
-    "threads": "(threads is None or threads.__class__ is int and threads > 0)",
-}
-"""What these are like if nothing has to be said about them, as code: anything else is looked at in the method."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def fast_path(method: Callable[P, R]) -> Callable[P, R]:
-    """Let a method of `System` hand its arguments to the cached call of the same name, if it got a state only.
-
-    The method takes the state by position, and `out` and `threads` by keyword.
-    """
-    return _with_fast_path(method, inspect.signature(method))
-
-
-def arguments_of(like: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Give a method the fast path, the arguments and the defaults of another method."""
-
-    def decorated(method: Callable[..., R]) -> Callable[P, R]:
-        return _with_fast_path(method, inspect.signature(like))
-
-    return decorated
-
-
-def _with_fast_path(method: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:
-    _, *arguments = signature.parameters.values()
-    state = [a.name for a in arguments if a.kind is a.POSITIONAL_OR_KEYWORD]
-    options = [a.name for a in arguments if a.kind is a.KEYWORD_ONLY]
-    choice = [a.name for a in arguments if a.kind is a.VAR_KEYWORD]
-    plain = [f"{name} is None" for name in options if name not in _NEVER_PLAIN and name != "formulation"]
-    plain += ["formulation is AUTO", *(f"not {name}" for name in choice)]
-    plain += [text for name, text in _GOOD.items() if name in options]
-    name = method.__name__
-    checked = f"{cache_key(name, True)!r} if check is True else None if check is not False else "
-    text = _TEXT.format(
-        name=name,
-        arguments=", ".join([*state, "*", *options, *(f"**{name}" for name in choice)]),
-        plain=" and ".join(plain),
-        key=f"{checked if 'check' in options else ''}{cache_key(name, False)!r}",
-        state=", ".join(state),
-        passed=", ".join([*state, *(f"{name}={name}" for name in options), *(f"**{name}" for name in choice)]),
-    )
-    namespace: dict[str, Any] = {}
-    exec(compile(text, f"<fast path of {name}>", "exec"), method.__globals__, namespace)
-    start = signature.parameters["t"].default
-    fast: Any = namespace["bind"](user_facing(method), AUTO, start, user_facing(Call.slow_path))
+def fast_path(method: F) -> F:
+    """Enter a method of `System` in the table of calls, and let it look for the cached call if it got a state only."""
+    called = public_call(method)
+    signature = inspect.signature(called)
+    names = signature.parameters
+    state = tuple(name for name, one in names.items() if one.kind is one.POSITIONAL_OR_KEYWORD)[1:]
+    fast = _BY_STATE[state](cache_key(method.__name__, "check" in names), called)
+    hidden = fast.__code__.replace(co_name=method.__name__, co_filename="<whippletree>")  # as `user_frames` does
+    fast.__code__ = hidden
     functools.update_wrapper(fast, method)
-    fast.__defaults__ = tuple(a.default for a in arguments if a.name in state and a.default is not a.empty)
-    fast.__kwdefaults__ = {a.name: a.default for a in arguments if a.name in options}
     fast.__signature__ = signature
     fast.user_facing = True
-    return fast  # type: ignore[no-any-return]
+    return cast(F, fast)
+
+
+def _of_q(key: str, otherwise: Callable[..., Any]) -> Any:
+    def call(self: Any, q: Any, *, out: Any = None, **options: Any) -> Any:
+        if not options:
+            kept = self._cached.get(key)
+            if kept is not None:
+                result = kept.empty() if out is None else out
+                if kept.entry(result, q) == DONE:
+                    return result
+        return otherwise(self, q, out=out, **options)
+
+    return call
+
+
+def _of_q_v(key: str, otherwise: Callable[..., Any]) -> Any:
+    def call(self: Any, q: Any, v: Any, *, out: Any = None, **options: Any) -> Any:
+        if not options:
+            kept = self._cached.get(key)
+            if kept is not None:
+                result = kept.empty() if out is None else out
+                if kept.entry(result, q, v) == DONE:
+                    return result
+        return otherwise(self, q, v, out=out, **options)
+
+    return call
+
+
+def _of_q_v_tau(key: str, otherwise: Callable[..., Any]) -> Any:
+    def call(self: Any, q: Any, v: Any, tau: Any = None, *, out: Any = None, **options: Any) -> Any:
+        if not options:
+            kept = self._cached.get(key)
+            if kept is not None:
+                result = kept.empty() if out is None else out
+                if kept.entry(result, q, v, tau) == DONE:
+                    return result
+        return otherwise(self, q, v, tau, out=out, **options)
+
+    return call
+
+
+def _of_q_v_a(key: str, otherwise: Callable[..., Any]) -> Any:
+    def call(self: Any, q: Any, v: Any, a: Any = None, *, out: Any = None, **options: Any) -> Any:
+        if not options:
+            kept = self._cached.get(key)
+            if kept is not None:
+                result = kept.empty() if out is None else out
+                if kept.entry(result, q, v, a) == DONE:
+                    return result
+        return otherwise(self, q, v, a, out=out, **options)
+
+    return call
+
+
+_BY_STATE = {("q",): _of_q, ("q", "v"): _of_q_v, ("q", "v", "tau"): _of_q_v_tau, ("q", "v", "a"): _of_q_v_a}

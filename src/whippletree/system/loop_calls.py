@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
+from whippletree.errors import AssemblyError, AssemblyWarning
+from whippletree.foundation.late_imports import imported
 from whippletree.foundation.user_frames import warn
 from whippletree.kernels.kernel import Array
-from whippletree.model.argument_types import Freedoms, JointValues
-from whippletree.spatial.scales import vanishing
-from whippletree.system.calls import checked_out, number_of_threads
-from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
+from whippletree.model.argument_types import JointValues
+from whippletree.system.call_options import HoldOptions, TimeOptions
+from whippletree.system.evaluator import CallOptions
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
-from whippletree.system.input_reader import Mask, as_array, state_in_batch
-from whippletree.system.loop_plan import Conditions, LoopPlan
-from whippletree.system.loop_services import LoopServices
-from whippletree.system.tolerances import OPEN_OVER_ACCURACY
+from whippletree.system.input_reader import Mask
+from whippletree.system.loop_plan import Conditions
+from whippletree.system.public_call import public_call
+from whippletree.system.system_parts import SystemParts
 
 if TYPE_CHECKING:
     from whippletree.system.assembly import Assembled
@@ -35,121 +35,75 @@ _JUMP = 0.5
 _TRIES = 50
 
 
-class LoopCalls:
-    """What a system can say and do about loops; on a tree, the answers are the plain ones."""
-
-    def __init__(self, evaluate: Evaluator) -> None:
-        self._evaluate, self._inputs = evaluate, evaluate.inputs
-        self._engine, self._states = evaluate.engine, evaluate.inputs.states
-        self.closed = evaluate.closed
-        self.nv = self._inputs.nv
-
-    @property
-    def _loops(self) -> LoopServices:
-        return self._engine.loops
-
-    def _conditions(self, t: ArrayLike, parameters: ParameterValues) -> Conditions:
-        """Return time and parameters, as given, under which the closures are looked at."""
-        return self._loops.conditions(self._inputs.time(t), self._inputs.parameter_set(parameters))
-
-    def begin(self, guess: JointValues, hold: Freedoms | None, dependent: Freedoms | None) -> tuple[Array, Array]:
-        """Assemble from a guess, decide about the loops there, and return a configuration and velocities to start."""
-        wanted: frozenset[int] | None = None
-        if dependent is not None:
-            wanted = frozenset(np.flatnonzero(self._inputs.freedoms(dependent, "dependent")).tolist())
-        q = self.assemble(guess, hold=hold)
-        where = self._loops.conditions()
-        plan, mobility = self._loops.planner.make(q, where, wanted)
-        self._report_independent(wanted or frozenset(), plan)
-        self._engine.adopt(plan, mobility)
-        if plan.slack:
-            q, _ = self._loops.on_kept_rows(q, np.zeros(self.nv), where)
-        v = self._loops.consistency.velocities(q, np.zeros(self.nv), where)
-        if mobility.singular:
-            warn(
-                f"the mechanism is assembled near a singular configuration: the closures' smallest singular value is "
-                f"{mobility.smallest:.2g} of the largest; give another guess if that is not meant",
-                AssemblyWarning,
-            )
-        return q, v
-
-    def _report_independent(self, wanted: frozenset[int], plan: LoopPlan) -> None:
-        """Warn if freedoms that were to be dependent are not, so that others depend in their place."""
-        names = self._states.freedom_name
-        kept = [names(i) for i in plan.choice.independent if i in wanted]
-        if kept:
-            independent = _listed([names(i) for i in plan.choice.independent])
-            warn(
-                f"dependent= asks that {_listed(kept)} depend on others, which the loops do not allow here: "
-                f"independent are {independent}; ask for other joints, or for fewer",
-                AssemblyWarning,
-            )
-
-    # ------------------------------------------------------------------ what the mechanism can do
+class LoopCalls(SystemParts):
+    """What a system can say and do about its loops; on a tree, the answers are the plain ones."""
 
     @property
     def mobility(self) -> Mobility:
-        """Return Gruebler's count, the true mobility and the redundant equations."""
-        if not self.closed:
-            from whippletree.system.mobility import Mobility
+        """How the mechanism can move: Gruebler's count, the true mobility, redundant equations, by name.
 
-            labels = tuple(self._states.freedom_name(i) for i in range(self.nv))
-            own = self._engine.plan.n_own
-            return Mobility(self.nv, self.nv, (), labels, 1.0, self.nv, own)
-        found = self._loops.mobility
-        assert found is not None
-        return found
+        >>> s = four_bar()
+        >>> s.mobility.gruebler, s.mobility.mobility, len(s.mobility.redundant)
+        (-2, 1, 3)
+        """
+        return self.kernels.closures.mobility
 
     @property
     def chosen(self) -> FormulationChoice:
-        """Return the formulation that `auto` uses for the dynamics, and why."""
-        return self._loops.auto.chosen if self.closed else self._engine.of_tree
+        """The formulation that `auto` uses for the dynamics, and why: operations of the candidates, groups, in words.
 
-    def tune(self) -> FormulationChoice:
-        """Let `auto` mean the fastest formulation on this machine, and return what was found.
+        Candidates are traced when this is first asked for, or needed; the answer is kept in the disk cache.
 
-        What `auto` means otherwise follows from operations, and is the same everywhere. Here the candidates that are
-        close to the cheapest are compiled and timed, which takes some seconds, and this system uses the fastest from
-        now on; so results may differ in their last digits from those of another machine.
-
-        >>> from whippletree.model import Mechanism
-        >>> s = Mechanism.of(four_bar().description).build()
-        >>> s.kernels.tune().name == s.chosen.name
-        True
-        >>> s.chosen.times[s.chosen.name] > 0
-        True
+        >>> chosen = four_bar().chosen
+        >>> chosen.name in chosen.counts, min(chosen.counts.values()) == chosen.counts[chosen.name]
+        (True, True)
         """
-        chosen = self._engine.tune()
-        self._evaluate.forget()
-        return chosen
-
-    def choice_in_words(self) -> str:
-        """Return what the plan says about the formulation; a model without masses is for kinematics only."""
-        masses = (body.mass_and_first_moment()[0] for body in self._engine.description.bodies)
-        if not all(m.is_zero() for m in masses):
-            return str(self.chosen)
-        return "no masses: for kinematics only"
+        return self.kernels.closures.chosen
 
     @property
-    def redundancy(self) -> int:
-        """Return the number of equations that follow from the others."""
-        if not self.closed:
-            return 0
-        equations = self._engine.equations
-        return equations.attachments().n_rows - sum(len(rows) for rows in equations.loop_plan.keep)
+    def closure_rows(self) -> tuple[str, ...]:
+        """What the rows of `closure_residual` and `closure_jacobian` are: of which joint or closure, and which way.
 
-    @property
-    def characteristic_length(self) -> float:
-        """Return the mean size of the bodies."""
-        return self._loops.numbers.lengths.mechanism
+        >>> four_bar().closure_rows[0]
+        '"C": turn about x'
+        """
+        return self.kernels.closures.closure_rows
 
-    @property
-    def penalty_error(self) -> float:
-        """Return the relative error to expect of the formulation "penalty"."""
-        return self._engine.equations.loop_plan.penalty_error() if self.closed else 0.0
+    @public_call
+    def assemble(self, guess: JointValues = None, **options: Unpack[HoldOptions]) -> Array:
+        """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
 
-    # ------------------------------------------------------------------ consistent states
+        A guess by name may also give the poses of bodies or frames in the ground frame, 4 x 4 matrices or
+        `Placement`s: `guess={"coupler": pose}`. Joints and bodies that the guess names stay where it puts them if the
+        loops allow it, and joints in `hold` in any case. An `AssemblyWarning` tells when another branch had to be
+        taken, or when the loops are closed folded; `AssemblyError` names a loop that stays open.
 
+        Many guesses, (n, nq) or by joint (n), are closed in one call, each on its branch: the configurations (n, nq)
+        are NaN where the loops stay open, and an `AssemblyWarning` tells which; see
+        `whippletree.kinematics.assemble_batch`.
+
+        >>> s = four_bar()
+        >>> q = s.assemble({"A": 1.2})
+        >>> bool(abs(q[0] - 1.2) < 1e-12), bool(abs(s.closure_residual(q)).max() < 1e-12)
+        (True, True)
+        >>> bool(abs(s.assemble({"coupler": s.pose(q, "coupler")}) - q).max() < 1e-8)
+        True
+        >>> s.assemble({"A": [0.5, 1.2, 2.0]}).shape
+        (3, 4)
+        """
+        if guess is not None and self._inputs.is_batch(guess):
+            return np.asarray(imported("whippletree.kinematics", "assemble_batch")(self, guess, **options).q)
+        return self._assembled(guess, options)
+
+    def _under(self, options: TimeOptions) -> Conditions:
+        """Return the time and the parameters of some options."""
+        return self.kernels.closures.conditions(options.get("t", 0.0), options.get("parameters"))
+
+    def _held(self, options: HoldOptions) -> Mask:
+        """Return which freedoms are held."""
+        return self._inputs.freedoms(options.get("hold"), "hold")
+
+    @public_call
     def random(self, seed: int | np.random.Generator | None = None) -> Array:
         """Return a random configuration, closed; the same one for the same seed.
 
@@ -157,43 +111,38 @@ class LoopCalls:
         >>> bool((s.random(7) == s.random(7)).all())
         True
         """
-        if not self.closed:
-            return self._states.random(seed)
-        rng, none = self._states.generator(seed), np.zeros(self.nv, dtype=bool)
+        if not self.kernels.closed:
+            return self.kernels.states.random(seed)
+        rng, none = self.kernels.states.generator(seed), np.zeros(self._inputs.nv, dtype=bool)
         for _ in range(_TRIES):
             try:
-                return self._loops.assembler.assemble(self._states.random(rng), none, (), self._loops.conditions()).q
+                return self.kernels.loops.assembler.assemble(
+                    self.kernels.states.random(rng), none, (), self.kernels.loops.conditions()
+                ).q
             except AssemblyError:
                 continue
         raise AssemblyError("no random configuration could be closed; start from q0 instead")
 
-    def assemble(
-        self,
-        guess: JointValues = None,
-        *,
-        hold: Freedoms | None = None,
-        t: float = 0.0,
-        parameters: ParameterValues = None,
-    ) -> Array:
-        """Return the closed configuration nearest to one guess; see `System.assemble`."""
+    def _assembled(self, guess: object, options: HoldOptions) -> Array:
+        """Return the closed configuration nearest to one guess."""
         joints, poses = self._inputs.pose_guesses(guess)
         q, given = self._inputs.guess(joints)
-        if not self.closed:
-            self._inputs.idle(t=t, parameters=parameters, hold=hold)
+        if not self.kernels.closed:
+            self._inputs.idle(**options)
             if not poses:
                 return q
-        where = self._conditions(t, parameters)
-        named = np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given])
+        where = self._under(options)
+        named = np.logical_or.reduce([np.zeros(self._inputs.nv, dtype=bool), *given])
         posed = self._posed(poses, where)
         if posed is not None:
             q = posed.coordinates(q, named)
             given = [*given, *(posed.moving(q, name) for name in poses)]
-        if not self.closed:
+        if not self.kernels.closed:
             self._report_poses(posed, q)
             return q
-        found = self._loops.assembler.assemble(q, self._inputs.freedoms(hold, "hold"), given, where)
+        found = self.kernels.loops.assembler.assemble(q, self._held(options), given, where)
         if found.nearly is not None:
-            self._loops.planner.refuse_rounded(found.nearly, where)
+            self.kernels.loops.planner.refuse_rounded(found.nearly, where)
         self._report_jump(q, found, named)
         self._report_poses(posed, found.q)
         if guess is None or isinstance(guess, Mapping):  # a whole configuration says where every joint is
@@ -206,15 +155,15 @@ class LoopCalls:
             return None
         from whippletree.system.pose_guess import PoseGuess
 
-        loops = self._loops
+        loops = self.kernels.loops
         scale, length = loops.numbers.column_scale, loops.numbers.lengths.mechanism
-        return PoseGuess(self._engine.equations, loops.assembler.space, poses, where, scale, length)
+        return PoseGuess(self.kernels.equations, loops.assembler.space, poses, where, scale, length)
 
     def _report_poses(self, posed: PoseGuess | None, q: Array) -> None:
         """Warn if a body ended up far from the pose that the guess gives it."""
         for name in () if posed is None else posed.poses:
             angle, far = posed.errors(q, name) if posed is not None else (0.0, 0.0)
-            if angle > _JUMP or far > _JUMP * self._loops.numbers.lengths.mechanism:
+            if angle > _JUMP or far > _JUMP * self.kernels.loops.numbers.lengths.mechanism:
                 warn(
                     f'"{name}" ended up {far:.3g} m and {angle:.3g} rad from the pose that the guess gives it: the '
                     f"joints do not bring it there; check the pose, which is in the ground frame",
@@ -223,7 +172,7 @@ class LoopCalls:
 
     def _report_folded(self, q: Array, where: Conditions) -> None:
         """Warn if loops are closed folded."""
-        found = None if self._loops.numbers.families is not None else self._loops.folded.names(q, where)
+        found = None if self.kernels.loops.numbers.families is not None else self.kernels.loops.folded.names(q, where)
         if found is not None:
             warn(
                 f'the loops are closed folded: joints "{found[0]}" and "{found[1]}", which share no body, lie upon '
@@ -233,12 +182,12 @@ class LoopCalls:
 
     def _report_jump(self, guess: Array, found: Assembled, given: Mask) -> None:
         """Warn if a coordinate that was asked for ended up far away, or another start was needed."""
-        loops = self._loops
+        loops = self.kernels.loops
         moved = np.abs(loops.assembler.space.difference(guess, found.q) / loops.numbers.column_scale)
         far = np.flatnonzero(given & (moved > _JUMP))
         if far.size:
             i = int(far[np.argmax(moved[far])])
-            coordinate = f"the {self._states.velocity_label(i).replace('velocity', 'position')}"
+            coordinate = f"the {self.kernels.states.velocity_label(i).replace('velocity', 'position')}"
             warn(
                 f"the loops could not be closed near the guess: {coordinate} moved by "
                 f"{moved[i] * loops.numbers.column_scale[i]:.3g}; check the branch, or hold the joint",
@@ -251,15 +200,8 @@ class LoopCalls:
                 AssemblyWarning,
             )
 
-    def consistent_velocities(
-        self,
-        q: ArrayLike,
-        v: JointValues = None,
-        *,
-        hold: Freedoms | None = None,
-        t: float = 0.0,
-        parameters: ParameterValues = None,
-    ) -> Array:
+    @public_call
+    def consistent_velocities(self, q: ArrayLike, v: JointValues = None, **options: Unpack[HoldOptions]) -> Array:
         """Return the velocities nearest to `v` (by joint, or nv) that the loops allow; those named or held stay.
 
         >>> s = four_bar()
@@ -268,25 +210,15 @@ class LoopCalls:
         (True, True)
         """
         guess, given = self._inputs.motion(v, "v")
-        if not self.closed:
-            self._inputs.idle(q=q, t=t, parameters=parameters, hold=hold)
+        if not self.kernels.closed:
+            self._inputs.idle(q=q, **options)
             return guess
-        q, where, held = (
-            self._inputs.configuration(q),
-            self._conditions(t, parameters),
-            self._inputs.freedoms(hold, "hold"),
-        )
-        return self._loops.consistency.velocities(q, guess, where, held, given)
+        q, where, held = self._inputs.configuration(q), self._under(options), self._held(options)
+        return self.kernels.loops.consistency.velocities(q, guess, where, held, given)
 
+    @public_call
     def consistent_accelerations(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: JointValues = None,
-        *,
-        hold: Freedoms | None = None,
-        t: float = 0.0,
-        parameters: ParameterValues = None,
+        self, q: ArrayLike, v: ArrayLike, a: JointValues = None, **options: Unpack[HoldOptions]
     ) -> Array:
         """Return the accelerations nearest to `a` (by joint, or nv) that the loops allow at a consistent state.
 
@@ -296,51 +228,15 @@ class LoopCalls:
         True
         """
         guess, given = self._inputs.motion(a, "a")
-        if not self.closed:
-            self._inputs.idle(q=q, v=v, t=t, parameters=parameters, hold=hold)
+        if not self.kernels.closed:
+            self._inputs.idle(q=q, v=v, **options)
             return guess
         q, v = self._inputs.configuration(q), self._inputs.velocities(v)
-        where = self._conditions(t, parameters)
-        held = self._inputs.freedoms(hold, "hold")
-        return self._loops.consistency.accelerations(q, v, guess, where, held, given)
+        where, held = self._under(options), self._held(options)
+        return self.kernels.loops.consistency.accelerations(q, v, guess, where, held, given)
 
-    def check_motion(self, q: Array, v: Array, a: Array, t: ArrayLike, parameters: ParameterValues) -> None:
-        """Refuse states or accelerations that do not satisfy the closures."""
-        where = self._conditions(t, parameters)
-        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], a.shape[:-1])
-        rows = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a)]
-        for one_q, one_v, one_a in zip(*rows, strict=True):
-            self._loops.consistency.check(one_q, one_v, where)
-            self._loops.consistency.check_accelerations(one_q, one_v, one_a, where)
-
-    # ------------------------------------------------------------------ closures
-
-    @property
-    def closure_rows(self) -> tuple[str, ...]:
-        """Return what the rows of the closures are: of which joint or closure, and which way."""
-        if not self.closed:
-            return ()
-        return tuple(f'"{row.closure}": {row.direction}' for row in self._loops.numbers.rows)
-
-    @property
-    def closure_lengths(self) -> Array:
-        """Return what each row of the closures is compared with."""
-        return self._loops.numbers.row_scale.copy() if self.closed else np.zeros(0)
-
-    def data_slack(self, v: Array) -> tuple[float, float]:
-        """Return how far redundant equations may be open because of the accuracy of the data, and how fast.
-
-        That is zero if they agree but for rounding; in radians and characteristic lengths, `v` (n, nv) are velocities.
-
-        >>> four_bar().kernels.closures.data_slack(np.ones((1, 4)))
-        (0.0, 0.0)
-        """
-        v = self._inputs.velocities(v)
-        open_by = OPEN_OVER_ACCURACY * self._engine.equations.loop_plan.slack if self.closed else 0.0
-        speed = np.linalg.norm(v / self._loops.numbers.column_scale, axis=1).max(initial=0.0) if open_by else 0.0
-        return open_by, float(open_by * speed)
-
-    def closure_residual(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
+    @public_call
+    def closure_residual(self, q: ArrayLike, **options: Unpack[TimeOptions]) -> Array:
         """Return how far the closures are from closed, row by row, in radians and metres; see `closure_rows`.
 
         >>> s = four_bar()
@@ -348,49 +244,16 @@ class LoopCalls:
         True
         """
         q = self._inputs.configurations(q)
-        if not self.closed:
-            self._inputs.idle(t=t, parameters=parameters)
+        if not self.kernels.closed:
+            self._inputs.idle(**options)
             return np.zeros((*q.shape[:-1], 0))
         if q.ndim > 1:
-            return self._evaluate("closure_residual", (q,), CallOptions(t=t, parameters=parameters))
-        numbers = self._loops.numbers
-        return np.asarray(numbers.residual(q, *self._conditions(t, parameters)) * numbers.row_scale)
+            return self._evaluate("closure_residual", (q,), CallOptions(**options))
+        numbers = self.kernels.loops.numbers
+        return np.asarray(numbers.residual(q, *self._under(options)) * numbers.row_scale)
 
-    def opening_in_words(self, errors: Array, *, rate: bool = False) -> str:
-        """Say which of the closures' errors, or their rates, is the largest; these are as `closure_errors` has them.
-
-        In metres or radians, and these per second. Nothing is said about errors that are all zero.
-
-        >>> four_bar().kernels.closures.opening_in_words(np.array([0.0, 0.0, 0.0, 2e-9, 0.0, 0.0]), rate=True)
-        '3e-09 m/s in "C": shift along x'
-        """
-        rows = self._loops.numbers.rows if self.closed else ()
-        if errors.shape != (len(rows),):
-            raise StateError(f"errors must be those of {len(rows)} closure rows, and their shape is {errors.shape}")
-        if not errors.any():
-            return ""
-        k = int(np.argmax(errors))
-        row, size = rows[k], errors[k] * self._loops.numbers.row_scale[k]
-        return f'{size:.2g}{row.rate_unit() if rate else row.unit} in "{row.closure}": {row.direction}'
-
-    def closure_errors(self, q: Array, v: Array, t: Array, parameters: ParameterValues = None) -> tuple[Array, Array]:
-        """Return how far the closures are from closed in many states (n, m), and how fast they open.
-
-        In radians and characteristic lengths.
-
-        >>> s = four_bar()
-        >>> errors, rates = s.kernels.closures.closure_errors(s.q0[None], s.v0[None], np.zeros(1))
-        >>> errors.shape, rates.shape
-        ((1, 6), (1, 6))
-        """
-        _, values = self._loops.conditions(0.0, self._inputs.parameter_set(parameters))
-        q, v = self._inputs.configurations(q), self._inputs.velocities(v)
-        times = as_array(t, self._inputs.argument("t", len(q)))
-        if q.ndim != 2 or v.ndim != 2 or times.ndim != 1 or len(v) != len(q):
-            raise StateError("q, v and t must be those of as many states: of the shapes (n, nq), (n, nv) and (n,)")
-        return self._loops.numbers.openings(q, v, times, values)
-
-    def closure_jacobian(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
+    @public_call
+    def closure_jacobian(self, q: ArrayLike, **options: Unpack[TimeOptions]) -> Array:
         """Return the closures' rows on the velocities of all joints; see `closure_rows`.
 
         >>> s = four_bar()
@@ -398,87 +261,11 @@ class LoopCalls:
         (6, 4)
         """
         q = self._inputs.configurations(q)
-        if not self.closed:
-            self._inputs.idle(t=t, parameters=parameters)
-            return np.zeros((*q.shape[:-1], 0, self.nv))
+        if not self.kernels.closed:
+            self._inputs.idle(**options)
+            return np.zeros((*q.shape[:-1], 0, self._inputs.nv))
         if q.ndim > 1:
-            return self._evaluate("closure_jacobian", (q,), CallOptions(t=t, parameters=parameters))
-        numbers = self._loops.numbers
-        rows = numbers.full_rows(q, *self._conditions(t, parameters))[0]
+            return self._evaluate("closure_jacobian", (q,), CallOptions(**options))
+        numbers = self.kernels.loops.numbers
+        rows = numbers.full_rows(q, *self._under(options))[0]
         return np.asarray(rows * numbers.row_scale[:, None] / numbers.column_scale)
-
-    # ------------------------------------------------------------------ motions that the loops allow
-
-    def motion_basis(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
-        """Return E (nv, n): all joints' velocities for unit rates of the independent coordinates (Nikravesh 17).
-
-        >>> s = four_bar()
-        >>> s.kernels.closures.motion_basis(s.q0).shape
-        (4, 1)
-        """
-        if not self.closed:
-            self._inputs.idle(t=t, parameters=parameters)
-            shape = self._inputs.configurations(q).shape[:-1]
-            return np.array(np.broadcast_to(np.eye(self.nv), (*shape, self.nv, self.nv)))
-        if not self._engine.equations.loop_plan.choice.independent:
-            return np.zeros((*self._inputs.configurations(q).shape[:-1], self.nv, 0))
-        return self._evaluate("motion_basis", (q,), CallOptions(t=t, parameters=parameters))
-
-    def _all_motions(self, q: Array, t: Any, parameters: ParameterValues) -> Array:
-        """Return a basis of all motions that the loops allow, prescribed joints moving too."""
-        if not self.closed or not self._engine.equations.prescribed:
-            return self.motion_basis(q, t=t, parameters=parameters)
-        where = self._conditions(t, parameters)
-        bases = [self._loops.consistency.motions(one, where, moving=True) for one in q.reshape(-1, q.shape[-1])]
-        return np.array(bases).reshape(*q.shape[:-1], self.nv, -1)
-
-    def self_stresses(self, q: Array, t: ArrayLike, parameters: ParameterValues) -> Array:
-        """Return the reactions (n_joints, 6, k) that balance by themselves at one configuration, singular or not."""
-        return self._loops.consistency.self_stresses(q, self._conditions(t, parameters))
-
-    def actuator_efforts(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: JointValues,
-        actuators: Freedoms | None,
-        options: CallOptions,
-        out: Array | None,
-        threads: int | None,
-        uncontrolled: Callable[[Array, list[tuple[str, int]], float, ParameterValues], str],
-    ) -> Array:
-        """Return the efforts of some joints that make the mechanism move as given: E^T tau = E^T tau_tree."""
-        inputs, t, parameters = self._inputs, options.t, options.parameters
-        number_of_threads(threads)
-        acting = np.ones(self.nv, dtype=bool) if actuators is None else inputs.freedoms(actuators, "actuators")
-        q, v = inputs.configurations(q), inputs.velocities(v)
-        a = np.zeros(self.nv) if a is None else inputs.accelerations(a)
-        if options.check and self.closed:
-            self.check_motion(q, v, a, t, parameters)
-        call, more = self._evaluate.prepare("inverse_dynamics", options._replace(formulation=AUTO, check=False))
-        tree = call.run((q, v, a, *more), None, threads)
-        E = self._all_motions(q, t, parameters)
-        needed = np.einsum("...ij,...i->...j", E, tree)
-        A = np.swapaxes(E[..., acting, :], -1, -2)
-        efforts = np.einsum("...ij,...j->...i", np.linalg.pinv(A, rcond=1e-10), needed)
-        left = np.abs(np.einsum("...ij,...j->...i", A, efforts) - needed)
-        if not vanishing(left, needed, tree, share=1e-8).all():
-            at = np.unravel_index(int(left.argmax()), left.shape)[:-1]
-            one_q = np.broadcast_to(q, (*left.shape[:-1], q.shape[-1]))[at]
-            one_t = float(np.ravel(np.asarray(t, dtype=np.float64))[0])
-            freedoms = [(self._states.joint_of(int(i)), int(i)) for i in np.flatnonzero(acting)]
-            named = [(joint, i - self._states.v_slice(joint).start) for joint, i in freedoms]
-            raise DynamicsError(
-                f"these {len(named)} actuated freedoms cannot make this motion{state_in_batch(tuple(map(int, at)))}: "
-                f"{uncontrolled(one_q, named, one_t, parameters)}"
-            )
-        shape = (*efforts.shape[:-1], self.nv)
-        result = np.empty(shape) if out is None else checked_out(out, shape)
-        result[...] = 0.0
-        result[..., acting] = efforts
-        return result
-
-
-def _listed(names: list[str]) -> str:
-    """Return names in quotes."""
-    return ", ".join(f'"{name}"' for name in names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,13 +12,12 @@ from whippletree.errors import DynamicsError, ModelError, StateError
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
-from whippletree.model.element_registry import JointLike, PlaceLike
-from whippletree.spatial.scalars import truth
-from whippletree.system.equations import formulation_name
-from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues, Wrenches
+from whippletree.system.call_options import DynamicsOptions, ReactionOptions
+from whippletree.system.evaluator import CallOptions, JointValues, ParameterValues, options_of
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
-from whippletree.system.loop_calls import LoopCalls
+from whippletree.system.public_call import public_call
 from whippletree.system.quantities import Reactions
+from whippletree.system.system_parts import SystemParts
 
 __all__ = ["ReactionCalls"]
 
@@ -26,32 +25,12 @@ _UNIQUE = 1e-9
 """A component is unique if no self-stress, scaled to size one, has more than this in it."""
 
 
-class ReactionCalls:
+class ReactionCalls(SystemParts):
     """Wrenches that joints transmit, and the multipliers of closures."""
 
-    def __init__(self, evaluate: Evaluator, loops: LoopCalls, joints: tuple[str, ...]) -> None:
-        self._evaluate, self._inputs, self._loops = evaluate, evaluate.inputs, loops
-        self._described = joints  # the plan may have welds behind them
-
+    @public_call
     def reactions(
-        self,
-        /,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike | None = None,
-        *,
-        a: JointValues = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        wrenches: Wrenches | None = None,
-        parameters: ParameterValues = None,
-        formulation: str = "auto",
-        baumgarte: tuple[float, float] | None = None,
-        check: bool = True,
-        frame: PlaceLike = GROUND,
-        joints: Sequence[JointLike] | None = None,
-        threads: int | None = None,
-        **choice: object,
+        self, /, q: ArrayLike, v: ArrayLike, tau: JointValues = None, **options: Unpack[ReactionOptions]
     ) -> Reactions:
         """Return the wrench that every joint transmits to its described child, by joint name.
 
@@ -62,23 +41,27 @@ class ReactionCalls:
         >>> s.reactions([0.0], [0.0])["hinge"].force.round(3)  # a falling rod weighs a quarter
         array([0.   , 0.   , 4.905])
         """
-        if choice:
-            formulation = formulation_name(formulation, **choice)
-        options = CallOptions(a, t, z, wrenches, parameters, formulation, baumgarte, truth(check, "check="))
+        frame, joints = options.pop("frame", GROUND), options.pop("joints", None)
+        given, threads, parameters = (
+            options_of(options, checked=True),
+            options.get("threads"),
+            options.get("parameters"),
+        )
         asked = self._inputs.joints(joints)
         if joints is not None and not asked:
             raise StateError('joints= names no joint; leave it out for all of them, or list some: joints=["A"]')
         names = self._involved(asked)
-        found = self._wrenches((q, v, tau), options, names, threads)
+        found = self._wrenches((q, v, tau), given, names, threads)
         name = self._inputs.place_name(frame)
         R = None if name == GROUND else self._evaluate.at_place("pose", name, (q,), parameters)[..., None, :3, :3]
         unique = None
-        if self._loops.redundancy and (not asked or self._shares(asked)):
-            found, stresses = self._least(found, self._self_stresses(q, t, parameters, names))
+        if self.kernels.closures.redundancy and (not asked or self._shares(asked)):
+            found, stresses = self._least(found, self._self_stresses(q, given.t, parameters, names))
             none = self._evaluate.engine.equations.loop_plan.negligible(_UNIQUE)
             unique = np.abs(_turned(stresses, R)).max(axis=-1) <= none
         turned = _turned(found[..., None], R)[..., 0]
-        names, asked = names or self._inputs.states.plan.joint_names, asked or self._described
+        described = tuple(use.name for use in self.description.joints)  # the plan may have welds behind them
+        names, asked = names or self._inputs.states.plan.joint_names, asked or described
         if asked == names:
             return Reactions(asked, turned, unique)
         places = [names.index(one) for one in asked]
@@ -96,7 +79,7 @@ class ReactionCalls:
 
     def _involved(self, joints: tuple[str, ...]) -> tuple[str, ...]:
         """Return some joints, with those among which redundancy may leave their reactions open."""
-        if not joints or not self._loops.redundancy:
+        if not joints or not self.kernels.closures.redundancy:
             return joints
         shared = [name for circle in self._circles if circle & set(joints) for name in circle]
         order = self._inputs.states.plan.joint_names
@@ -124,10 +107,10 @@ class ReactionCalls:
             circles = [*apart, merged]
         return [names for names, redundant in circles if redundant]
 
-    def check_laws(self, q: Array) -> None:
+    def _check_laws(self, q: Array) -> None:
         """Refuse force laws on components of reactions that redundancy leaves open, as they are at a configuration."""
         laws = self._evaluate.engine.description.reaction_laws
-        if not laws or not self._loops.redundancy:
+        if not laws or not self.kernels.closures.redundancy:
             return
         from whippletree.system.reaction_laws import read_components
 
@@ -165,7 +148,7 @@ class ReactionCalls:
         shape = wrenches.shape
         Z = np.broadcast_to(Z, (*shape, Z.shape[-1]))
         weight = np.ones(6)
-        weight[:3] /= self._loops.characteristic_length
+        weight[:3] /= self.kernels.closures.characteristic_length
         W = (Z * weight[:, None]).reshape(*shape[:-2], -1, Z.shape[-1])
         basis, s, _ = np.linalg.svd(W, full_matrices=False)
         basis = basis * (s > 1e-12 * s[..., :1])[..., None, :]
@@ -181,28 +164,16 @@ class ReactionCalls:
             return self._evaluate("self_stresses", (q,), CallOptions(t=t, parameters=parameters, joints=joints))
         except DynamicsError:  # some configuration is singular: one by one, their numbers may differ
             q = self._inputs.configurations(q)
-            found = [self._loops.self_stresses(one, t, parameters) for one in q.reshape(-1, q.shape[-1])]
+            found = [self.kernels.closures.self_stresses(one, t, parameters) for one in q.reshape(-1, q.shape[-1])]
             most = max(Z.shape[-1] for Z in found)  # not empty: at least the singular configuration
             padded = np.array([np.pad(Z, ((0, 0), (0, 0), (0, most - Z.shape[-1]))) for Z in found])
             order = self._inputs.states.plan.joint_names
             some = padded[:, [order.index(name) for name in joints or order]]
             return some.reshape(*q.shape[:-1], *some.shape[1:])
 
+    @public_call
     def closure_forces(
-        self,
-        /,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike | None = None,
-        *,
-        a: JointValues = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        wrenches: Wrenches | None = None,
-        parameters: ParameterValues = None,
-        formulation: str = "auto",
-        check: bool = True,
-        **choice: object,
+        self, /, q: ArrayLike, v: ArrayLike, tau: JointValues = None, **options: Unpack[DynamicsOptions]
     ) -> dict[str, Array]:
         """Return the multipliers of every described closure by name: a rod's force, a coupling's effort.
 
@@ -215,10 +186,7 @@ class ReactionCalls:
         """
         if not self._evaluate.closed:
             return {}
-        if choice:
-            formulation = formulation_name(formulation, **choice)
-        options = CallOptions(a, t, z, wrenches, parameters, formulation, None, truth(check, "check="))
-        values = self._evaluate("closure_efforts", (q, v, tau), options)
+        values = self._evaluate.answer("closure_efforts", (q, v, tau), options)
         equations = self._evaluate.engine.equations
         result: dict[str, Array] = {}
         start = 0

@@ -70,19 +70,11 @@ class StateSpace:
         return result
 
     def q_slice(self, joint: JointLike) -> slice:
-        """Return where a joint's coordinates are in `q`.
-
-        >>> pendulum().q_slice("hinge")
-        slice(0, 1, None)
-        """
+        """Return where a joint's coordinates are in `q`."""
         return self._slices(joint)[0]
 
     def v_slice(self, joint: JointLike) -> slice:
-        """Return where a joint's velocities are in `v`, efforts and accelerations.
-
-        >>> pendulum().v_slice("hinge")
-        slice(0, 1, None)
-        """
+        """Return where a joint's velocities are in `v`, efforts and accelerations."""
         return self._slices(joint)[1]
 
     def coordinates(self, values: ByJoint) -> Array:
@@ -94,23 +86,13 @@ class StateSpace:
         return self._fill(self.neutral(), values, self.q_slice, "coordinates")
 
     def configuration(self, values: JointValues = None) -> Array:
-        """Return a configuration (nq) from coordinates by joint, the others neutral: joint frames coincide.
-
-        Coordinates of all joints, (nq) or (..., nq), are copied, with every quaternion scaled to unit length.
-
-        >>> pendulum().configuration({"hinge": 0.5}), pendulum().configuration()
-        (array([0.5]), array([0.]))
-        """
+        """Return a configuration by joint, or a copy of one with its quaternions scaled to unit length."""
         if values is None:
             return self.neutral()
         return self.coordinates(values) if isinstance(values, Mapping) else self.normalize(values)
 
     def velocities(self, values: ByJoint) -> Array:
-        """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero.
-
-        >>> pendulum().velocities({"hinge": 2.0})
-        array([2.])
-        """
+        """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero."""
         return self._fill(np.zeros(self.plan.nv), values, self.v_slice, "velocities")
 
     def _slices(self, owner: JointLike) -> tuple[slice, slice]:

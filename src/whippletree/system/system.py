@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -19,22 +20,22 @@ from whippletree.foundation.old_names import old_names
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
-from whippletree.model.argument_types import Freedoms, JointLike
+from whippletree.model.argument_types import ByJoint, Freedoms, JointLike
 from whippletree.model.description import Description
 from whippletree.spatial.scalars import shown, truth
-from whippletree.system.calls import Delegated
+from whippletree.system.call_options import DynamicsOptions, ForceOptions, FunctionOptions, InverseOptions, MassOptions
 from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.element_calls import ElementCalls
 from whippletree.system.engine import Engine
-from whippletree.system.evaluator import CallOptions, Evaluator, JointValues, ParameterValues, Wrenches
+from whippletree.system.evaluator import Evaluator, JointValues, ParameterValues, options_of
 from whippletree.system.example_systems import four_bar, pendulum, quarter_car  # noqa: F401 (for the examples)
-from whippletree.system.fast_path import arguments_of, fast_path
+from whippletree.system.fast_path import fast_path
 from whippletree.system.kinematic_calls import KinematicCalls
 from whippletree.system.loop_calls import LoopCalls
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.planning import plan_of, with_welds
+from whippletree.system.public_call import public_call
 from whippletree.system.reaction_calls import ReactionCalls
-from whippletree.system.state_space import StateSpace
 from whippletree.system.system_kernels import BuildOptions, SystemKernels
 from whippletree.system.tolerances import COARSEST_DATA, DATA_ACCURACY
 from whippletree.topology import Plan
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from whippletree.equilibria.equilibrium import equilibrium as find_equilibrium
     from whippletree.natural import NaturalCoordinates
     from whippletree.system.absolute_coordinates import AbsoluteCoordinates
-    from whippletree.system.formulation_choice import FormulationChoice
-    from whippletree.system.mobility import Mobility
 
 __all__ = ["BuildOptions", "System"]
 
@@ -93,7 +92,7 @@ def _of_room(room: str, name: str) -> tuple[str, Callable[[Any], Any]]:
     with_loop_plan="kernels.planned",
 )
 @user_facing
-class System:
+class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeCalls):
     """A mechanism ready to compute: `system = mechanism.build()`.
 
     Calls take one state `(n,)` or a batch `(..., n)`; a batch is shared among threads (`threads=`, all processors by
@@ -116,9 +115,9 @@ class System:
         description: Description,
         *,
         fold: bool = False,
-        guess: JointValues = None,
+        guess: object = None,
         hold: Freedoms | None = None,
-        cut: Sequence[JointLike] | None = None,
+        cut: object = None,
         dependent: Freedoms | None = None,
         accuracy: float = DATA_ACCURACY,
     ) -> None:
@@ -130,32 +129,20 @@ class System:
         self.nq, self.nv = self.plan.nq, self.plan.nv
         self._n_bodies = len(description.bodies)
         self._use(Engine(whole, self.plan, accuracy=accuracy))
-        if self._loops.closed:
-            self._q0, self._v0 = self._loops.begin(guess, hold, dependent)
-            self.plan = replace(self.plan, notes=self._loops.choice_in_words)
-            self._reactions.check_laws(self._q0)
+        if self.kernels.closed:
+            q = self._assembled(guess, {"hold": hold})
+            self._q0, self._v0 = self.kernels.closures.begin(q, dependent)
+            self.plan = replace(self.plan, notes=self.kernels.closures.choice_in_words)
+            self._check_laws(self._q0)
         else:
-            self._q0, self._v0 = self._loops.assemble(guess), np.zeros(self.nv)
+            self._q0, self._v0 = self._assembled(guess, {}), np.zeros(self.nv)
 
     def _use(self, engine: Engine) -> None:
-        """Make the groups of calls on an engine."""
-        self._engine = engine
-        self._states, self._inputs, self._closed = engine.states, engine.inputs, engine.equations.closed
+        """Make what the groups of calls work with, on an engine."""
+        self._engine, self._inputs = engine, engine.inputs
         self._evaluate = Evaluator(engine)
         self._cached = self._evaluate.cached
-        self._kinematics = KinematicCalls(self._evaluate, self.description.places)
-        self._loops = LoopCalls(self._evaluate)
-        self._reactions = ReactionCalls(self._evaluate, self._loops, self.joint_names)
-        self._elements = ElementCalls(self._evaluate)
-        self._derivatives = DerivativeCalls(self._evaluate, len(self.joint_names))
-        self.kernels = SystemKernels(
-            self._evaluate,
-            self._loops,
-            self._elements,
-            self._derivatives,
-            build_options=self._options,
-            planned=self._planned,
-        )
+        self.kernels = SystemKernels(self._evaluate, build_options=self._options, planned=self._planned)
 
     def _planned(self, plan: LoopPlan) -> System:
         """Return this system with another numeric plan of the loops."""
@@ -166,19 +153,19 @@ class System:
         return _rebuild, (self.description, {**self._options, "guess": self._q0, "hold": None})
 
     def __repr__(self) -> str:
-        joints = f" of joints, mobility {self.mobility.mobility}" if self._closed else ""
+        joints = f" of joints, mobility {self.mobility.mobility}" if self.kernels.closed else ""
         return f'System "{self.description.name}": {self._n_bodies} bodies, {self.nv} freedoms{joints}'
 
     def _repr_html_(self) -> str:
         described = self.description
         counts = [
             ("bodies", self._n_bodies),
-            ("freedoms of the joints" if self._closed else "freedoms", self.nv),
+            ("freedoms of the joints" if self.kernels.closed else "freedoms", self.nv),
             ("loops", len(self.plan.loops)),
             ("mobility", self.mobility.mobility),
             ("closures", ", ".join(use.name for use in described.closures)),
             ("forces", ", ".join(use.name for use in described.forces)),
-            ("states of elements", ", ".join(self._elements.names)),
+            ("states of elements", ", ".join(self.kernels.elements.names)),
             ("parameters", ", ".join(f"{one.name} = {one.value:g}" for one in described.parameters)),
         ]
         joints = [
@@ -224,14 +211,43 @@ class System:
         """
         return self._v0.copy()
 
-    q_slice = Delegated("_states", StateSpace.q_slice)
-    v_slice = Delegated("_states", StateSpace.v_slice)
-    configuration = Delegated("_states", StateSpace.configuration)
-    velocities = Delegated("_states", StateSpace.velocities)
-    random = Delegated("_loops", LoopCalls.random)
-    integrate = Delegated("_kinematics", KinematicCalls.integrate)
-    difference = Delegated("_kinematics", KinematicCalls.difference)
-    coordinate_rates = Delegated("_kinematics", KinematicCalls.coordinate_rates)
+    @public_call
+    def q_slice(self, joint: JointLike) -> slice:
+        """Return where a joint's coordinates are in `q`.
+
+        >>> pendulum().q_slice("hinge")
+        slice(0, 1, None)
+        """
+        return self.kernels.states.q_slice(joint)
+
+    @public_call
+    def v_slice(self, joint: JointLike) -> slice:
+        """Return where a joint's velocities are in `v`, efforts and accelerations.
+
+        >>> pendulum().v_slice("hinge")
+        slice(0, 1, None)
+        """
+        return self.kernels.states.v_slice(joint)
+
+    @public_call
+    def configuration(self, values: JointValues = None) -> Array:
+        """Return a configuration (nq) from coordinates by joint, the others neutral: joint frames coincide.
+
+        Coordinates of all joints, (nq) or (..., nq), are copied, with every quaternion scaled to unit length.
+
+        >>> pendulum().configuration({"hinge": 0.5}), pendulum().configuration()
+        (array([0.5]), array([0.]))
+        """
+        return self.kernels.states.configuration(values)
+
+    @public_call
+    def velocities(self, values: ByJoint) -> Array:
+        """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero.
+
+        >>> pendulum().velocities({"hinge": 2.0})
+        array([2.])
+        """
+        return self.kernels.states.velocities(values)
 
     # ------------------------------------------------------------------ dynamics
 
@@ -240,19 +256,10 @@ class System:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        tau: ArrayLike | None = None,
+        tau: JointValues = None,
         *,
-        a: JointValues = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        wrenches: Wrenches | None = None,
-        parameters: ParameterValues = None,
-        formulation: str = "auto",
-        baumgarte: tuple[float, float] | None = None,
-        check: bool = True,
         out: Array | None = None,
-        threads: int | None = None,
-        **choice: object,
+        **options: Unpack[DynamicsOptions],
     ) -> Array:
         """Return the accelerations (nv) under joint efforts `tau`, wrenches at frames, and the described forces.
 
@@ -267,26 +274,24 @@ class System:
         >>> pendulum().forward_dynamics([0.0], [0.0]).round(6)
         array([14.715])
         """
-        if choice:
-            formulation = formulation_name(formulation, **choice)
-        options = CallOptions(a, t, z, wrenches, parameters, formulation, baumgarte, truth(check, "check="))
-        return self._evaluate("forward_dynamics", (q, v, tau), options, out, threads)
+        return self._evaluate.answer("forward_dynamics", (q, v, tau), options, out)
 
-    @arguments_of(forward_dynamics)
+    @fast_path
     def driving_forces(
-        self, *state: object, out: Array | None = None, threads: int | None = None, **options: Any
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: JointValues = None,
+        *,
+        out: Array | None = None,
+        **options: Unpack[DynamicsOptions],
     ) -> Array:
         """Return the efforts (nv): `tau` at free joints, and what prescribed hinges need for their acceleration `a`.
 
         >>> pendulum().driving_forces([0.0], [0.0], [0.5])  # nothing is prescribed here
         array([0.5])
         """
-        given = {
-            name: options.pop(name) for name in CallOptions._fields if name != "joints"
-        }  # others: the formulation's
-        given["formulation"] = formulation_name(given["formulation"], **options)
-        given["check"] = truth(given["check"], "check=")
-        return self._evaluate("driving_forces", state, CallOptions(**given), out, threads)
+        return self._evaluate.answer("driving_forces", (q, v, tau), options, out)
 
     @fast_path
     def inverse_dynamics(
@@ -295,15 +300,8 @@ class System:
         v: ArrayLike,
         a: JointValues = None,
         *,
-        actuators: Freedoms | None = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        wrenches: Wrenches | None = None,
-        parameters: ParameterValues = None,
-        formulation: str = "auto",
-        check: bool = True,
         out: Array | None = None,
-        threads: int | None = None,
+        **options: Unpack[InverseOptions],
     ) -> Array:
         """Return the joint efforts (nv) for accelerations `a`.
 
@@ -314,11 +312,12 @@ class System:
         >>> pendulum().inverse_dynamics([0.0], [0.0], [0.0]).round(6)
         array([-9.81])
         """
-        method, checked = formulation_name(formulation), truth(check, "check=")
-        options = CallOptions(None, t, z, wrenches, parameters, method, None, checked)
-        if self._loops.closed or actuators is not None:
-            return self._loops.actuator_efforts(q, v, a, actuators, options, out, threads, self._uncontrolled)
-        return self._evaluate("inverse_dynamics", (q, v, a), options, out, threads)
+        actuators, threads = options.pop("actuators", None), options.get("threads")
+        given = options_of(options, checked=True)
+        if self.kernels.closed or actuators is not None:
+            formulation_name(given.formulation)  # which is looked at, and not needed
+            return self.kernels.closures.actuator_efforts(q, v, a, actuators, given, out, threads, self._uncontrolled)
+        return self._evaluate("inverse_dynamics", (q, v, a), given, out, threads)
 
     def _uncontrolled(self, q: Array, acting: list[tuple[str, int]], t: float, parameters: ParameterValues) -> str:
         """Say which motion some actuated freedoms do not control at a configuration."""
@@ -327,49 +326,23 @@ class System:
 
     @fast_path
     def bias_force(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
-        wrenches: Wrenches | None = None,
-        parameters: ParameterValues = None,
-        formulation: str = "auto",
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None, **options: Unpack[ForceOptions]
     ) -> Array:
         """Return the joint efforts (nv) that hold the accelerations at zero: velocity terms, gravity and all forces.
 
         >>> pendulum().bias_force([0.0], [0.0]).round(6)
         array([-9.81])
         """
-        options = CallOptions(t=t, z=z, wrenches=wrenches, parameters=parameters, formulation=formulation)
-        return self._evaluate("bias_force", (q, v), options, out, threads)
+        return self._evaluate.answer("bias_force", (q, v), options, out)
 
     @fast_path
-    def mass_matrix(
-        self,
-        q: ArrayLike,
-        *,
-        t: float = 0.0,
-        parameters: ParameterValues = None,
-        formulation: str = "auto",
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None, **options: Unpack[MassOptions]) -> Array:
         """Return the mass matrix (nv, nv).
 
         >>> pendulum().mass_matrix([0.0]).round(6)
         array([[0.666667]])
         """
-        options = CallOptions(t=t, parameters=parameters, formulation=formulation)
-        return self._evaluate("mass_matrix", (q,), options, out, threads)
-
-    reactions = Delegated("_reactions", ReactionCalls.reactions)
-    inverse_dynamics_derivatives = Delegated("_derivatives", DerivativeCalls.inverse_dynamics_derivatives)
-    forward_dynamics_derivatives = Delegated("_derivatives", DerivativeCalls.forward_dynamics_derivatives)
-    derivatives_of = Delegated("_derivatives", DerivativeCalls.derivatives_of)
+        return self._evaluate.answer("mass_matrix", (q,), options, out)
 
     # ------------------------------------------------------------------ the work of other rooms
 
@@ -393,51 +366,6 @@ class System:
         sweep_joint = Verb("whippletree.kinematics.joint_sweeps", "sweep_joint")
         matrices = Verb("whippletree.system.matrix_calls", "matrices")
         show = Verb("whippletree.viewer", "show")
-
-    # ------------------------------------------------------------------ kinematics
-
-    pose = Delegated("_kinematics", KinematicCalls.pose)
-    poses = Delegated("_kinematics", KinematicCalls.poses)
-    velocity = Delegated("_kinematics", KinematicCalls.velocity)
-    acceleration = Delegated("_kinematics", KinematicCalls.acceleration)
-    jacobian = Delegated("_kinematics", KinematicCalls.jacobian)
-    energy = Delegated("_kinematics", KinematicCalls.energy)
-    momentum = Delegated("_kinematics", KinematicCalls.momentum)
-    center_of_mass = Delegated("_kinematics", KinematicCalls.center_of_mass)
-
-    # ------------------------------------------------------------------ positions that the loops allow
-
-    def assemble(
-        self,
-        guess: JointValues = None,
-        *,
-        hold: Freedoms | None = None,
-        t: float = 0.0,
-        parameters: ParameterValues = None,
-    ) -> Array:
-        """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
-
-        A guess by name may also give the poses of bodies or frames in the ground frame, 4 x 4 matrices or
-        `Placement`s: `guess={"coupler": pose}`. Joints and bodies that the guess names stay where it puts them if the
-        loops allow it, and joints in `hold` in any case. An `AssemblyWarning` tells when another branch had to be
-        taken, or when the loops are closed folded; `AssemblyError` names a loop that stays open.
-
-        Many guesses, (n, nq) or by joint (n), are closed in one call, each on its branch: the configurations (n, nq)
-        are NaN where the loops stay open, and an `AssemblyWarning` tells which; see `assemble_batch`.
-
-        >>> s = four_bar()
-        >>> q = s.assemble({"A": 1.2})
-        >>> bool(abs(q[0] - 1.2) < 1e-12), bool(abs(s.closure_residual(q)).max() < 1e-12)
-        (True, True)
-        >>> bool(abs(s.assemble({"coupler": s.pose(q, "coupler")}) - q).max() < 1e-8)
-        True
-        >>> s.assemble({"A": [0.5, 1.2, 2.0]}).shape
-        (3, 4)
-        """
-        if guess is not None and self._inputs.is_batch(guess):
-            assemble_batch = imported("whippletree.kinematics", "assemble_batch")
-            return np.asarray(assemble_batch(self, guess, hold=hold, t=t, parameters=parameters).q)
-        return self._loops.assemble(guess, hold=hold, t=t, parameters=parameters)
 
     # ------------------------------------------------------------------ other coordinates
 
@@ -477,45 +405,6 @@ class System:
         prefix, frames = options.pop("prefix", ""), options.pop("frames", ())
         return self.realtime(**options).c_source(name=prefix, frames=frames)
 
-    # ------------------------------------------------------------------ loops
-
-    @property
-    def mobility(self) -> Mobility:
-        """How the mechanism can move: Gruebler's count, the true mobility, redundant equations, by name.
-
-        >>> s = four_bar()
-        >>> s.mobility.gruebler, s.mobility.mobility, len(s.mobility.redundant)
-        (-2, 1, 3)
-        """
-        return self._loops.mobility
-
-    @property
-    def chosen(self) -> FormulationChoice:
-        """The formulation that `auto` uses for the dynamics, and why: operations of the candidates, groups, in words.
-
-        Candidates are traced when this is first asked for, or needed; the answer is kept in the disk cache.
-
-        >>> chosen = four_bar().chosen
-        >>> chosen.name in chosen.counts, min(chosen.counts.values()) == chosen.counts[chosen.name]
-        (True, True)
-        """
-        return self._loops.chosen
-
-    @property
-    def closure_rows(self) -> tuple[str, ...]:
-        """What the rows of `closure_residual` and `closure_jacobian` are: of which joint or closure, and which way.
-
-        >>> four_bar().closure_rows[0]
-        '"C": turn about x'
-        """
-        return self._loops.closure_rows
-
-    consistent_velocities = Delegated("_loops", LoopCalls.consistent_velocities)
-    consistent_accelerations = Delegated("_loops", LoopCalls.consistent_accelerations)
-    closure_residual = Delegated("_loops", LoopCalls.closure_residual)
-    closure_jacobian = Delegated("_loops", LoopCalls.closure_jacobian)
-    closure_forces = Delegated("_reactions", ReactionCalls.closure_forces)
-
     # ------------------------------------------------------------------ force elements
 
     @property
@@ -525,7 +414,7 @@ class System:
         >>> quarter_car().nz
         1
         """
-        return len(self._elements.names)
+        return len(self.kernels.elements.names)
 
     @property
     def z0(self) -> Array:
@@ -534,15 +423,21 @@ class System:
         >>> quarter_car().z0
         array([0.])
         """
-        return self._elements.initial()
-
-    state_rates = Delegated("_elements", ElementCalls.state_rates)
-    powers = Delegated("_elements", ElementCalls.powers)
-    forces = Delegated("_elements", ElementCalls.forces)
+        return self.kernels.elements.initial()
 
     # ------------------------------------------------------------------ what a function is made of
 
-    function = Delegated("kernels", SystemKernels.function)
+    @public_call
+    def function(self, /, name: str, **options: Unpack[FunctionOptions]) -> ca.Function:
+        """Return any function of the system as a CasADi Function.
+
+        Inputs are in the order of `name_in()`, wrenches in that in which they are listed. Each input and the output is
+        one column; matrices are row by row. `joints=["A"]` asks for the reactions of some joints alone.
+
+        >>> pendulum().function("mass_matrix").name_in()
+        ['q']
+        """
+        return self.kernels.function(name, **options)
 
 
 def _accuracy(value: float | None) -> float:

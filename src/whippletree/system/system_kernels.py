@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import casadi as ca
 
 from whippletree.foundation.once import making
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.tape import OperationCount, read_tape
-from whippletree.model.argument_types import Freedoms, JointLike, JointValues, PlaceLike
+from whippletree.model.argument_types import Freedoms
+from whippletree.system.call_options import FunctionOptions
+from whippletree.system.closure_services import ClosureServices
+from whippletree.system.derivative_calls import MinimalMaps
+from whippletree.system.element_calls import ElementStates
 from whippletree.system.equations import Equations, Request
 from whippletree.system.evaluator import Evaluator
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import InputReader
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
+from whippletree.system.public_call import with_options
 from whippletree.system.state_space import StateSpace
 
 if TYPE_CHECKING:
-    from whippletree.system.derivative_calls import DerivativeCalls
-    from whippletree.system.element_calls import ElementCalls
     from whippletree.system.formulation_choice import FormulationChoice
-    from whippletree.system.loop_calls import LoopCalls
     from whippletree.system.system import System
 
 __all__ = ["BuildOptions", "SystemKernels"]
@@ -33,9 +35,9 @@ class BuildOptions(TypedDict):
     """What a system was built with, beside its description."""
 
     fold: bool
-    guess: JointValues
+    guess: object
     hold: Freedoms | None
-    cut: Sequence[JointLike] | None
+    cut: object
     dependent: Freedoms | None
     accuracy: float
 
@@ -57,15 +59,13 @@ class SystemKernels:
     def __init__(
         self,
         evaluate: Evaluator,
-        closures: LoopCalls,
-        elements: ElementCalls,
-        derivatives: DerivativeCalls,
         *,
         build_options: BuildOptions,
         planned: Callable[[LoopPlan], System],
     ) -> None:
         self._engine = engine = evaluate.engine
-        self.closures, self.elements, self.derivatives = closures, elements, derivatives
+        self.closures, self.elements = ClosureServices(evaluate), ElementStates(evaluate)
+        self.derivatives = MinimalMaps(evaluate)
         self.build_options, self._planned = build_options, planned
         self.evaluate: Evaluator = evaluate
         self.states: StateSpace = engine.states
@@ -92,7 +92,7 @@ class SystemKernels:
         return self._planned(plan)
 
     def tune(self) -> FormulationChoice:
-        """Let `auto` mean the fastest formulation on this machine, and return what was found; see `LoopCalls.tune`."""
+        """Let `auto` mean the fastest formulation here, and return what was found; see `ClosureServices.tune`."""
         return self.closures.tune()
 
     def of(self, function: str, formulation: str = "auto", baumgarte: tuple[float, float] = (0.0, 0.0)) -> Kernel:
@@ -101,96 +101,49 @@ class SystemKernels:
 
     # ------------------------------------------------------------------ what a function is made of
 
-    def request(
-        self,
-        /,
-        name: str,
-        *,
-        frame: PlaceLike = "",
-        formulation: str = "auto",
-        wrenches: Sequence[PlaceLike] = (),
-        **choice: object,
-    ) -> Request:
+    @with_options
+    def request(self, /, name: str, **options: Unpack[FunctionOptions]) -> Request:
         """Return what is asked for, every name in it checked and the formulation decided."""
-        return self._engine.request(name, formulation, frame, wrenches, **choice)
+        return self._engine.request(name, **options)
 
-    def function(
-        self,
-        /,
-        name: str,
-        *,
-        frame: PlaceLike = "",
-        formulation: str = "auto",
-        wrenches: Sequence[PlaceLike] = (),
-        **choice: object,
-    ) -> ca.Function:
-        """Return any function of the system as a CasADi Function.
-
-        Inputs are in the order of `name_in()`, wrenches in that in which they are listed. Each input and the output is
-        one column; matrices are row by row. `joints=["A"]` asks for the reactions of some joints alone.
-
-        >>> pendulum().function("mass_matrix").name_in()
-        ['q']
-        """
+    @with_options
+    def function(self, /, name: str, **options: Unpack[FunctionOptions]) -> ca.Function:
+        """Return any function of the system as a CasADi Function; see `System.function`."""
         with making():
-            return self.equations.trace(self._engine.request(name, formulation, frame, wrenches, **choice))
+            return self.equations.trace(self._engine.request(name, **options))
 
-    def c_source(
-        self,
-        /,
-        name: str,
-        *,
-        frame: PlaceLike = "",
-        formulation: str = "auto",
-        wrenches: Sequence[PlaceLike] = (),
-        **choice: object,
-    ) -> str:
+    @with_options
+    def c_source(self, /, name: str, **options: Unpack[FunctionOptions]) -> str:
         """Return any function of the system as C source.
 
         >>> "mass_matrix" in pendulum().c_source("mass_matrix")
         True
         """
-        function = self.function(name, frame=frame, formulation=formulation, wrenches=wrenches, **choice)
+        function = self.function(name, **options)
         generator = ca.CodeGenerator(f"{function.name()}.c", {"with_header": False})
         generator.add(function)
         return str(generator.dump())
 
-    def operations(
-        self,
-        /,
-        name: str,
-        *,
-        frame: PlaceLike = "",
-        formulation: str = "auto",
-        wrenches: Sequence[PlaceLike] = (),
-        **choice: object,
-    ) -> OperationCount:
+    @with_options
+    def operations(self, /, name: str, **options: Unpack[FunctionOptions]) -> OperationCount:
         """Return the scalar operations of one evaluation, after folding and merging, before fusing.
 
         >>> pendulum().kernels.operations("forward_dynamics").trigonometric
         1
         """
         with making():
-            request = self._engine.request(name, formulation, frame, wrenches, **choice)
+            request = self._engine.request(name, **options)
             if self.equations.rolls(request):
                 from whippletree.kernels.loop_lowering import RolledLoops
 
                 return RolledLoops(self.equations.roll(request)).count()
             return read_tape(self.equations.trace(request)).count()
 
-    def kernel(
-        self,
-        /,
-        name: str,
-        *,
-        frame: PlaceLike = "",
-        formulation: str = "auto",
-        wrenches: Sequence[PlaceLike] = (),
-        **choice: object,
-    ) -> Kernel:
+    @with_options
+    def kernel(self, /, name: str, **options: Unpack[FunctionOptions]) -> Kernel:
         """Return any function of the system as a kernel that can be called by address.
 
         >>> pendulum().kernels.kernel("forward_dynamics").input_names
         ['q', 'v', 'tau']
         """
-        return self._engine.kernel(self._engine.request(name, formulation, frame, wrenches, **choice))
+        return self._engine.kernel(self._engine.request(name, **options))

@@ -1,0 +1,136 @@
+"""The table of public calls: `public_call` marks a method of a system, and all that is known of it follows.
+
+The method states its name, its state, its options (`call_options`), its result, and in its docstring what it does, with
+an example. From that come its signature for `help()`, the check of the names of options, the border at which errors end
+(`user_facing`), and its row in `CALLS`, by which arguments are fuzzed and the reference is written.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ForwardRef, TypeVar, cast
+
+from whippletree.errors import AssemblyError, DynamicsError, ModelError, StateError, WhippletreeError
+from whippletree.foundation.user_frames import user_facing
+from whippletree.model.names import suggestion
+from whippletree.system import call_options
+from whippletree.system.functions import FUNCTIONS
+
+__all__ = ["CALLS", "PublicCall", "public_call", "with_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+UNITS = {
+    "acceleration": "rad/s^2 or m/s^2",
+    "effort": "N m or N",
+    "mass matrix": "kg m^2, kg m or kg",
+    "reactions": "N m and N",
+    "energy": "J",
+    "powers": "J and W",
+    "momentum": "kg m^2/s and kg m/s",
+    "center of mass": "m",
+    "pose": "m",
+    "velocity": "rad/s and m/s",
+    "residual": "rad or m",
+    "q": "rad or m",
+    "displacement": "rad or m",
+    "rates": "per second",
+}
+"""Units of results, by what `FUNCTIONS` calls these."""
+
+
+@dataclass(frozen=True)
+class PublicCall:
+    """A public call: its name, the arguments that make the state, its options, and its documentation."""
+
+    name: str
+    state: tuple[str, ...]
+    options: tuple[str, ...]
+    returns: str
+    text: str
+
+    @property
+    def shape(self) -> tuple[str | int, ...]:
+        """The shape of the result for one state, as `Equations.size` names its numbers, if one function gives it."""
+        return FUNCTIONS[self.name].shape if self.name in FUNCTIONS else ()
+
+    @property
+    def unit(self) -> str:
+        """The unit of the result's entries, where these have one."""
+        return UNITS.get(FUNCTIONS[self.name].result, "") if self.name in FUNCTIONS else ""
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return self.text.partition("\n")[0]
+
+    @property
+    def example(self) -> str:
+        """How it is called."""
+        return "\n".join(line.strip() for line in self.text.splitlines() if line.strip().startswith(">>>"))
+
+    @property
+    def raises(self) -> tuple[type[WhippletreeError], ...]:
+        """The errors that arguments or states can end in."""
+        found: list[type[WhippletreeError]] = [StateError]
+        row = FUNCTIONS.get(self.name)
+        found += [ModelError] if "name" in self.state or "frame" in self.options else []
+        found += [DynamicsError] if row is not None and (row.dynamic or row.solved or row.of_loops) else []
+        return (*found, *([AssemblyError] if self.name in ("assemble", "random") else []))
+
+
+CALLS: dict[str, PublicCall] = {}
+"""All public calls of a system by name."""
+
+
+def public_call(method: F) -> F:
+    """Enter a method in the table, and return it with its whole signature, its options checked by name.
+
+    >>> print(CALLS["mass_matrix"].shape, CALLS["mass_matrix"].unit, *CALLS["mass_matrix"].options)
+    ('nv', 'nv') kg m^2, kg m or kg t parameters formulation threads
+    """
+    called = user_facing(with_options(method))
+    named = inspect.signature(called).parameters.values()
+    state = tuple(one.name for one in named if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD))[1:]
+    options = tuple(one.name for one in named if one.kind is one.KEYWORD_ONLY and one.name != "out")
+    returns = str(inspect.signature(method).return_annotation)
+    CALLS[method.__name__] = PublicCall(method.__name__, state, options, returns, inspect.getdoc(method) or "")
+    return called
+
+
+def with_options(function: F) -> F:
+    """Return a function whose `**options` are a typed dictionary with these in its signature, and no others taken."""
+    signature = inspect.signature(function)
+    *stated, last = signature.parameters.values()
+    if last.kind is not last.VAR_KEYWORD:
+        return function
+    words: str = last.annotation.removeprefix("Unpack[").removesuffix("]")
+    kinds = getattr(call_options, words, None) or function.__globals__[words]
+    options = [
+        inspect.Parameter(name, last.KEYWORD_ONLY, default=call_options.DEFAULTS.get(name), annotation=_text(kind))
+        for name, kind in kinds.__annotations__.items()
+    ]
+    if "branches" in kinds.__annotations__:
+        more = last.replace(name="choice", annotation="object")  # options of formulations from outside
+        function.__signature__ = signature.replace(parameters=[*stated, *options, more])  # type: ignore[attr-defined]
+        return function
+    names = tuple(one.name for one in options)
+
+    known = frozenset((*names, *(one.name for one in stated)))
+
+    @functools.wraps(function)
+    def checked(*given: Any, **options: Any) -> Any:
+        if options and not known.issuperset(options):
+            unknown = next(name for name in options if name not in known)
+            raise StateError(f"{function.__name__}() has no option {suggestion(unknown, names)}")
+        return function(*given, **options)
+
+    checked.__signature__ = signature.replace(parameters=[*stated, *options])  # type: ignore[attr-defined]
+    return cast(F, checked)
+
+
+def _text(kind: object) -> str:
+    return kind.__forward_arg__ if isinstance(kind, ForwardRef) else str(kind)
