@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import AssemblyWarning, DynamicsError, StateError
 from whippletree.foundation.user_frames import warn
 from whippletree.kernels.kernel import Array
-from whippletree.model.argument_types import Freedoms
+from whippletree.model.argument_types import Freedoms, JointValues
 from whippletree.spatial.scales import vanishing
 from whippletree.system.calls import checked_out, number_of_threads
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
@@ -47,7 +47,7 @@ class ClosureServices:
         """The pieces that look after the closures, under the present plan."""
         return self._engine.loops
 
-    def conditions(self, t: object, parameters: ParameterValues) -> Conditions:
+    def conditions(self, t: ArrayLike, parameters: ParameterValues) -> Conditions:
         """Return time and parameters, as given, under which the closures are looked at."""
         return self.loops.conditions(self._inputs.time(t), self._inputs.parameter_set(parameters))
 
@@ -144,7 +144,7 @@ class ClosureServices:
         """Return the relative error to expect of the formulation "penalty"."""
         return self._engine.equations.loop_plan.penalty_error() if self.closed else 0.0
 
-    def check_motion(self, q: Array, v: Array, a: Array, t: object, parameters: ParameterValues) -> None:
+    def check_motion(self, q: Array, v: Array, a: Array, t: ArrayLike, parameters: ParameterValues) -> None:
         """Refuse states or accelerations that do not satisfy the closures."""
         where = self.conditions(t, parameters)
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], a.shape[:-1])
@@ -235,7 +235,7 @@ class ClosureServices:
         bases = [self.loops.consistency.motions(one, where, moving=True) for one in q.reshape(-1, q.shape[-1])]
         return np.array(bases).reshape(*q.shape[:-1], self.nv, -1)
 
-    def self_stresses(self, q: Array, t: object, parameters: ParameterValues) -> Array:
+    def self_stresses(self, q: Array, t: ArrayLike, parameters: ParameterValues) -> Array:
         """Return the reactions (n_joints, 6, k) that balance by themselves at one configuration, singular or not."""
         return self.loops.consistency.self_stresses(q, self.conditions(t, parameters))
 
@@ -243,8 +243,8 @@ class ClosureServices:
         self,
         q: ArrayLike,
         v: ArrayLike,
-        a: object,
-        actuators: object,
+        a: JointValues,
+        actuators: Freedoms | None,
         options: CallOptions,
         out: Array | None,
         threads: int | None,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import ModelError, StateError
 from whippletree.formulations.methods.registry import as_arguments, formulation_name, known, loop_formulations
 from whippletree.kernels.kernel import Array
-from whippletree.model.argument_types import JointValues, ParameterValues, Wrenches
+from whippletree.model.argument_types import Baumgarte, JointValues, ParameterValues, PlaceLike, Wrenches
 from whippletree.spatial.scalars import number, read_column, truth
 from whippletree.system.calls import Call, number_of_threads
 from whippletree.system.engine import Engine

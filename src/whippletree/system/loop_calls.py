@@ -123,7 +123,7 @@ class LoopCalls(SystemParts):
                 continue
         raise AssemblyError("no random configuration could be closed; start from q0 instead")
 
-    def _assembled(self, guess: object, options: HoldOptions) -> Array:
+    def _assembled(self, guess: JointValues, options: HoldOptions) -> Array:
         """Return the closed configuration nearest to one guess."""
         joints, poses = self._inputs.pose_guesses(guess)
         q, given = self._inputs.guess(joints)

@@ -115,9 +115,9 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
         description: Description,
         *,
         fold: bool = False,
-        guess: object = None,
+        guess: JointValues = None,
         hold: Freedoms | None = None,
-        cut: object = None,
+        cut: Sequence[JointLike] | None = None,
         dependent: Freedoms | None = None,
         accuracy: float = DATA_ACCURACY,
     ) -> None:

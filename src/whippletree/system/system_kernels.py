@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import casadi as ca
@@ -10,7 +10,7 @@ import casadi as ca
 from whippletree.foundation.once import making
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.tape import OperationCount, read_tape
-from whippletree.model.argument_types import Freedoms
+from whippletree.model.argument_types import Freedoms, JointLike, JointValues
 from whippletree.system.call_options import FunctionOptions
 from whippletree.system.closure_services import ClosureServices
 from whippletree.system.derivative_calls import MinimalMaps
@@ -35,9 +35,9 @@ class BuildOptions(TypedDict):
     """What a system was built with, beside its description."""
 
     fold: bool
-    guess: object
+    guess: JointValues
     hold: Freedoms | None
-    cut: object
+    cut: Sequence[JointLike] | None
     dependent: Freedoms | None
     accuracy: float
 
