@@ -1048,3 +1048,14 @@ def test_example_many_blades() -> None:
         ]
         expected = np.sort(np.stack(both, axis=1), axis=1) / (2 * np.pi)
         np.testing.assert_allclose(found["frequencies"][k], expected, rtol=1e-8)
+
+
+def test_example_many_runs() -> None:
+    """The complete elliptic integral, by the arithmetic-geometric mean."""
+    found = load("many_runs").main(4, 3)
+    a, b = 1.0, np.cos(np.linspace(0.1, 3.0, 4) / 2)[:, None]
+    for _ in range(8):
+        a, b = (a + b) / 2, np.sqrt(a * b)
+    exact = 2 * np.pi * np.sqrt(np.linspace(0.2, 3.0, 3) / G) / a
+    np.testing.assert_allclose(found["periods"], exact, rtol=2e-7)
+    assert bool(found["runs"].dataset["certificate_ok"].all())
