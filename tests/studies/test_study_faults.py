@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -80,7 +81,8 @@ def kill_workers(study: wt.Study, times: int) -> threading.Thread:
                 return
             time.sleep(rng.uniform(0.0, 0.2))
             own.update(new)
-            os.kill(int(new[0]), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it may have come to its end by itself
+                os.kill(int(new[0]), signal.SIGKILL)
 
     thread = threading.Thread(target=go)
     thread.start()
@@ -110,6 +112,7 @@ def test_workers_that_are_killed_are_replaced(tmp_path: Path) -> None:
     assert (data["status"] == 0).all()
 
 
+@pytest.mark.rest
 def test_only_the_case_that_ends_its_worker_is_without_numbers() -> None:
     study = wt.Study(functions.pendulum(), {"mass": [1.0, 3.0, 2.0, 4.0]}, functions.kills_its_worker)
     data = study.run(1)
@@ -118,6 +121,7 @@ def test_only_the_case_that_ends_its_worker_is_without_numbers() -> None:
     assert "its worker process ended" in study.failures()[0].words
 
 
+@pytest.mark.rest
 def test_a_pool_that_is_given_is_not_replaced_but_resumed(tmp_path: Path) -> None:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context

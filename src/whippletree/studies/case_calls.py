@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import xarray as xr  # not when the first case needs it, whose time is limited
 
 from whippletree.equilibria import Equilibrium
 from whippletree.errors import StateError
@@ -263,8 +264,6 @@ def _of_reactions(found: Reactions) -> Found:
 
 def _numbers(given: Any) -> Found:
     """Return what a user's function has returned as arrays by name."""
-    import xarray as xr
-
     if isinstance(given, Equilibrium):
         return _of_equilibrium(given)
     if isinstance(given, LinearModel):

@@ -54,8 +54,8 @@ _SECONDS = 1.0
 _MOST_BYTES, _MOST_CASES = 64e6, 100_000
 """A chunk has no more numbers and cases than this."""
 
-_PER_WORKER = 4
-"""Chunks that each worker has at least, if there are cases enough."""
+_PER_WORKER, _LEAST_SECONDS = 4, 0.05
+"""Chunks that each worker has at least, unless they would be less work than that: to write one takes milliseconds."""
 
 _LOOKED_AT = 256
 """Cases, evenly spread, among which the first look chooses."""
@@ -278,8 +278,9 @@ class Study:
         if taken:
             raise StateError(f'"{taken[0]}" is a variable of the cases: name the result differently')
         size = sum(16 * int(np.prod(one.shape)) for one in found.variables.values()) + 1
-        share = -(-len(self) // (_PER_WORKER * dispatch.count))
-        most = min(_SECONDS / max(found.seconds, 1e-9), _MOST_BYTES / size, _MOST_CASES, share)
+        rate = 1.0 / max(found.seconds, 1e-9)
+        share = max(len(self) / (_PER_WORKER * dispatch.count), _LEAST_SECONDS * rate)
+        most = min(_SECONDS * rate, _MOST_BYTES / size, _MOST_CASES, share)
         layout = ChunkLayout.of(self._table.shape, max(1, int(most)))
         place = _memory() if self._place is None else self._place
         return StudyStore.create(place, self._table, found.variables, found.labels, layout, self._identity)
