@@ -49,8 +49,8 @@ def public_functions() -> Iterator[tuple[str, FunctionType]]:
                 yield f"{package}.{name}", inner
     for name, cls in public_names.public_classes().items():
         for one in public_names.names_of(cls):
-            function = public_names._function(cls, one)
-            if function is not None:
+            function = public_names.function_behind(cls, one)
+            if function is not None and not getattr(function, "__isabstractmethod__", False):
                 yield f"{name}.{one}", function
 
 
@@ -58,7 +58,7 @@ def own_functions(package: object, base: type) -> Iterator[tuple[str, FunctionTy
     """What the types of elements that a package exports say about themselves."""
     for name in package.__all__:
         cls = getattr(package, name)
-        if isinstance(cls, type) and issubclass(cls, base) and not inspect.isabstract(cls):
+        if isinstance(cls, type) and issubclass(cls, base) and cls is not base and not inspect.isabstract(cls):
             for key, member in vars(cls).items():
                 inner = getattr(member, "fget", member)
                 if isinstance(inner, FunctionType) and not key.startswith("_"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -46,6 +47,7 @@ def _note(frame: FrameType, event: str, argument: object) -> None:
 def pytest_configure() -> None:
     if FOLDER in os.environ:
         sys.setprofile(_note)
+        threading.setprofile(_note)
 
 
 def pytest_unconfigure() -> None:

@@ -628,6 +628,7 @@ class ElementMethods(AnyElement):
         Arguments:
             index: which coordinate, of a joint that has several
 
+        >>> import casadi as ca
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")
         >>> hinge = m.revolute("hinge", m.ground, m.body("arm"))
@@ -949,6 +950,7 @@ class ElementMethods(AnyElement):
         Arguments:
             at: the point on the place or the parent, in its axes; its origin unless given
 
+        >>> import casadi as ca
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")
         >>> m.load("thrust", m.body("rocket"), force=(0, 0, 100 * ca.exp(-m.time)), frame="body").name

@@ -21,6 +21,7 @@ class Actuator(Force):
 
     It acts on the first of its coordinates; the others and all sides are read by the expression.
 
+    >>> import casadi as ca
     >>> from whippletree.model import Mechanism
     >>> m = Mechanism("m")
     >>> hinge = m.revolute("hinge", m.ground, m.body("arm"))

@@ -24,6 +24,7 @@ class Load(Force):
     These are numbers or expressions, in the axes of the ground, or with `frame="body"` of the place itself, which the
     load then `follows`. It acts on the first of its sides; the others and all coordinates are read by the expressions.
 
+    >>> import casadi as ca
     >>> from whippletree.model import Mechanism
     >>> m = Mechanism("m")
     >>> m.load("thrust", m.body("rocket"), force=(0, 0, 100 * ca.exp(-m.time)), frame="body").name
