@@ -154,7 +154,7 @@ def section(kind: Any) -> str:
     others = ", ".join(f"`{each.name}`" for each in keys if each.default is not Parameter.empty)
     before, _, example = inspect.cleandoc(kind.__doc__ or "").partition("\n>>> ")
     code = [line[4:].removesuffix(".name") for line in f">>> {example}".splitlines() if line.startswith((">>>", "..."))]
-    code.insert(1, "")  # after the import
+    code = [one for line in code for one in ((line, "") if line.startswith(("import ", "from ")) else (line,))]
     head = f"[{', '.join(on)}]" if len(on) > 1 else on[0]
     lines = [f"### `{word_of(kind)}`", "", before.strip(), ""]
     lines += ["```", f"name: {{{word_of(kind)}: {head}{needed}}}", "```", ""]
