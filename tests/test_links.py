@@ -41,3 +41,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             lost.append(link)
     assert not lost
+
+
+@pytest.mark.parametrize("section", ["start", "how_to", "theory", "developers"])
+def test_every_page_is_listed_by_its_section(section: str) -> None:
+    """The list at the end of a section's index.md is its part of the site's navigation."""
+    folder = ROOT / "docs" / section
+    listed = (folder / "index.md").read_text(encoding="utf-8").split("```{toctree}")[1].split("```")[0].split()
+    borrowed = {"contributing", "changelog", "benchmarks"}
+    pages = {page.stem for page in folder.glob("*.md")} - {"index"} - borrowed
+    assert pages - set(listed) == set(), f"add them to docs/{section}/index.md"
