@@ -48,7 +48,7 @@ def main(picture: str = "") -> dict[str, Any]:
 
     # The rocker turns back where its ratio changes sign; there the crank and the coupler are in line.
     back = np.flatnonzero(np.diff(np.sign(sweep.ratio("D"))))
-    swing = np.degrees(np.ptp(sweep.coordinate("D")))
+    swing = np.degrees(np.ptp(sweep.coordinates("D")))
     print(f"the rocker swings by {swing:.2f} degrees, and turns back near", *np.degrees(sweep.values[back]).round(1))
 
     dead = sweep.q[back[-1]].copy()

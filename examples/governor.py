@@ -41,7 +41,7 @@ def main(picture: str | Path | None = None) -> dict[str, Any]:
     s = describe().build(guess={"left arm": 0.4, "right arm": 0.4})
     path = equilibrium_path(s, "spin.speed", np.linspace(14.0, 30.0, 9), guess={"left arm": 0.6, "right arm": 0.6})
     print("spindle [rad/s]  arm [degrees]  sleeve [mm]")
-    for speed, arm, slide in zip(path.values, path.coordinate("left arm"), path.coordinate("slide"), strict=True):
+    for speed, arm, slide in zip(path.values, path.coordinates("left arm"), path.coordinates("slide"), strict=True):
         print(f"{speed:15.3f} {np.degrees(arm):14.3f} {1000 * slide:12.2f}")
     if picture is not None:
         path.plot("left arm", "slide", path=picture)

@@ -40,7 +40,7 @@ def main(picture: str | Path | None = None) -> dict[str, Any]:
     path = equilibrium_path(s, "load", np.linspace(0.0, 40.0, 9))
     print(path)
     for k in path.turning:
-        print(f"the path turns back at {path.values[k]:.4f} N, {path.coordinate('left')[k]:.5f} rad")
+        print(f"the path turns back at {path.values[k]:.4f} N, {path.coordinates('left')[k]:.5f} rad")
     print(f"at 10 N there are {len(path.at(10.0))} equilibria:", ", ".join(one.stability for one in path.at(10.0)))
     if picture is not None:
         path.plot("left", path=picture)

@@ -723,7 +723,7 @@ def test_example_bicycle(tmp_path: Path) -> None:
 
 def test_example_governor(tmp_path: Path) -> None:
     result = load("governor").main(tmp_path / "governor.png")
-    path, arm = result["path"], result["path"].coordinate("left arm")
+    path, arm = result["path"], result["path"].coordinates("left arm")
     length, ball, sleeve, stiffness = 0.3, 1.2, 1.0, 400.0
     # energy in turning axes: both balls out at length sin, all lifted; the sleeve moves by twice what the balls do
     lift = 2 * length * (1 - np.cos(arm))
@@ -736,7 +736,7 @@ def test_example_governor(tmp_path: Path) -> None:
 
 def test_example_snap_through(tmp_path: Path) -> None:
     path = load("snap_through").main(tmp_path / "snap.png")["path"]
-    angle = path.coordinate("left")
+    angle = path.coordinates("left")
     rise = np.cos(0.35)
     assert path.values == pytest.approx(4 * 500.0 * (np.sin(angle) - rise * np.tan(angle)), abs=1e-7)
     assert np.abs(path.values[list(path.turning)]) == pytest.approx(

@@ -247,7 +247,7 @@ def test_a_truss_snaps_through_at_the_known_load() -> None:
     push = 1000 * (long - np.hypot(1, height)) * height / np.hypot(1, height)
     assert path.values[list(path.turning)] == pytest.approx([push.max(), -push.max()], rel=1e-7)
     assert path.values[-1] == 10.0
-    x = path.coordinate("rise")
+    x = path.coordinates("rise")
     assert path.values == pytest.approx(1000 * (long - np.hypot(1, x)) * x / np.hypot(1, x), abs=1e-8)
     slope = np.gradient(push, height)
     for point, word in zip(x, path.stability, strict=True):

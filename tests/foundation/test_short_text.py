@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from fuzz import public_calls
 from whippletree.foundation.short_text import COLUMNS, LINES
 from whippletree.linear import minimal_coordinates
 from whippletree.realtime import RealtimeStepper
@@ -78,6 +79,19 @@ def test_every_result_fits_a_screen(size: int) -> None:
         assert len(lines) <= LINES, type(one)
         assert max(map(len, lines)) <= COLUMNS, type(one)
         assert "object at 0x" not in repr(one)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> public_calls.Prepared:
+    return public_calls.prepare(tmp_path_factory.mktemp("objects"))
+
+
+@pytest.mark.parametrize("name", public_calls.OBJECTS)
+def test_every_public_object_fits_a_screen(name: str, prepared: public_calls.Prepared) -> None:
+    text = repr(public_calls.made(prepared, name))
+    assert len(text.splitlines()) <= LINES
+    assert max(map(len, text.splitlines())) <= COLUMNS
+    assert "object at 0x" not in text
 
 
 def test_what_is_given_fits_a_screen() -> None:

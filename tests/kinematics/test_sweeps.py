@@ -55,7 +55,7 @@ def test_a_crank_rocker_over_a_turn() -> None:
     assert sweep.closed.all() and not sweep.ends and not sweep.singular
     side = -1
     expected = rocker_angle(a, LENGTHS, side)
-    turned = (sweep.coordinate("D") - expected + np.pi) % (2 * np.pi) - np.pi
+    turned = (sweep.coordinates("D") - expected + np.pi) % (2 * np.pi) - np.pi
     np.testing.assert_allclose(turned, 0.0, atol=1e-12)
     h = 1e-3
     ratio = (
@@ -89,7 +89,7 @@ def test_a_slider_crank() -> None:
     a = np.linspace(0.1, 6.0, 25)
     sweep = s.sweep_joint("A", a)
     tilt = np.arcsin(crank / rod * np.sin(a))  # of the rod
-    np.testing.assert_allclose(sweep.coordinate("D"), crank * np.cos(a) + rod * np.cos(tilt), atol=1e-12)
+    np.testing.assert_allclose(sweep.coordinates("D"), crank * np.cos(a) + rod * np.cos(tilt), atol=1e-12)
     np.testing.assert_allclose(sweep.transmission_angle(), np.pi / 2 - np.abs(tilt), atol=1e-7)
 
 
@@ -97,7 +97,7 @@ def test_a_parallelogram_is_followed_through_its_singular_positions() -> None:
     s = linkage(1.0, 2.0, 1.0, 2.0).build(guess={"A": 1.0, "B": -1.0, "D": 1.0})
     a = np.linspace(0.05, 2 * np.pi + 0.05, 41)
     sweep = s.sweep_joint("A", a)
-    np.testing.assert_allclose(sweep.coordinate("D"), a, atol=1e-9)
+    np.testing.assert_allclose(sweep.coordinates("D"), a, atol=1e-9)
     np.testing.assert_allclose([one.value for one in sweep.singular], [np.pi, 2 * np.pi], atol=1e-6)
     assert all('singular position at "A"' in one.words for one in sweep.singular)
 
@@ -150,7 +150,7 @@ def test_tables_files_and_pictures(tmp_path: Path) -> None:
     assert list(table)[-3:] == ["C.transmission angle [deg]", "conditioning", "twice [rad]"]
     sweep.to_csv(tmp_path / "s.csv", "D")
     read = np.loadtxt(tmp_path / "s.csv", delimiter=",", skiprows=1)
-    np.testing.assert_array_equal(read[:, 1], sweep.coordinate("D"))
+    np.testing.assert_array_equal(read[:, 1], sweep.coordinates("D"))
     sweep.plot("D", "transmission angle", path=tmp_path / "s.png")
     assert (tmp_path / "s.png").stat().st_size > 5000
     with pytest.warns(wt.AssemblyWarning, match="dead position"):
@@ -209,13 +209,13 @@ def test_an_arm_that_draws_a_straight_line(axes: str, lift: bool) -> None:
     np.testing.assert_allclose(sweep.values, lengths, atol=1e-14)
     assert sweep.closed.all() and not sweep.ends and not sweep.singular
     for name, angle in zip(("shoulder", "elbow"), arm_angles(*places.T[:2]), strict=True):
-        np.testing.assert_allclose(sweep.coordinate(name), angle, atol=1e-9)
+        np.testing.assert_allclose(sweep.coordinates(name), angle, atol=1e-9)
     rates = slopes(lambda s: arm_angles(first[0] + s * way[0], first[1] + s * way[1]), lengths)
     for name, rate in zip(("shoulder", "elbow"), rates, strict=True):
         np.testing.assert_allclose(sweep.ratio(name), rate, atol=1e-8)
     np.testing.assert_allclose(sweep.velocity_ratio("hand")[:, 3:], np.tile(way, (29, 1)), atol=1e-12)
     if lift:
-        np.testing.assert_allclose(sweep.coordinate("lift"), places[:, 2], atol=1e-9)
+        np.testing.assert_allclose(sweep.coordinates("lift"), places[:, 2], atol=1e-9)
 
 
 def test_a_curved_path_and_its_table(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_curved_path_and_its_table(tmp_path: Path) -> None:
     places = np.stack([0.55 + 0.2 * np.cos(turn), 0.1 + 0.2 * np.sin(turn), 0 * turn], axis=1)
     sweep = arm().sweep_joint("hand", places, axes="xyz", start=START)
     _, elbow = arm_angles(*places.T[:2])
-    np.testing.assert_allclose(sweep.coordinate("elbow"), elbow, atol=1e-9)
+    np.testing.assert_allclose(sweep.coordinates("elbow"), elbow, atol=1e-9)
     rate = slopes(lambda a: arm_angles(0.55 + 0.2 * np.cos(a), 0.1 + 0.2 * np.sin(a)), turn)[1] / 0.2
     np.testing.assert_allclose(sweep.ratio("elbow")[1:-1], rate[1:-1], atol=5e-3 * np.abs(rate).max())
     table = sweep.table("elbow", "hand", "elbow.ratio", "conditioning")
@@ -251,7 +251,7 @@ def test_one_coordinate_of_a_point_and_a_joint_that_rests() -> None:
     sweep = arm().sweep_joint("hand", x, axes="x", start=START, hold=["elbow"])
     reach = np.hypot(UPPER + FORE * np.cos(1.0), FORE * np.sin(1.0))
     lead = np.arctan2(FORE * np.sin(1.0), UPPER + FORE * np.cos(1.0))
-    np.testing.assert_allclose(sweep.coordinate("shoulder"), np.arccos(x / reach) - lead, atol=1e-9)
+    np.testing.assert_allclose(sweep.coordinates("shoulder"), np.arccos(x / reach) - lead, atol=1e-9)
     np.testing.assert_allclose(sweep.ratio("shoulder"), -1 / np.sqrt(reach**2 - x**2), atol=1e-9)
     np.testing.assert_allclose(sweep.table("hand")["hand.x [m]"], x, atol=1e-15)
 
@@ -264,7 +264,7 @@ def test_a_four_bar_moved_by_a_point_of_its_coupler() -> None:
     angle = np.linspace(0.9, 1.6, 15)
     pin = LENGTHS[0] * np.cos(angle)
     sweep = s.sweep_joint("b", pin, axes="x")
-    np.testing.assert_allclose(sweep.coordinate("A"), angle, atol=1e-8)
+    np.testing.assert_allclose(sweep.coordinates("A"), angle, atol=1e-8)
     np.testing.assert_allclose(sweep.ratio("A"), -1 / (LENGTHS[0] * np.sin(angle)), rtol=1e-8)
 
     def middle(a: np.ndarray) -> np.ndarray:
@@ -274,7 +274,7 @@ def test_a_four_bar_moved_by_a_point_of_its_coupler() -> None:
         return pin + 0.06 * along + 0.03 * np.stack([-along[1], along[0]])
 
     sweep = s.sweep_joint("middle", middle(angle)[0], axes="x")
-    np.testing.assert_allclose(sweep.coordinate("A"), angle, atol=1e-8)
+    np.testing.assert_allclose(sweep.coordinates("A"), angle, atol=1e-8)
     np.testing.assert_allclose(sweep.position("middle")[:, 1], middle(angle)[1], atol=1e-9)
     with pytest.warns(wt.AssemblyWarning, match='"b.x" stops at 0.04'):
         dead = s.sweep_joint("b", [0.02, 0.03, 0.05], axes="x")

@@ -65,7 +65,7 @@ def test_a_plane_system_has_the_book_s_sizes() -> None:
     """Example 8.1: 18 natural coordinates and 9 equations, of full rank in plain NumPy; 27 and 18 mixed; 21."""
     s = two_arms().build()
     assert plane_size(s) == (9, (18, 9), (27, 18), 21)
-    x = {one.name: s.natural.coordinates(s.random(3))[one.where][:2] for one in s.natural.points}
+    x = {one.name: s.natural.configuration(s.random(3))[one.where][:2] for one in s.natural.points}
     names = sorted(name for name in x if name.isdigit())
     rows = []
     for pairs in plane_distances(s).values():
@@ -80,7 +80,7 @@ def test_columns_of_r_are_those_of_example_8_2() -> None:
     """Joint 7 turns the points beyond it, k x (r - r_2), and nothing else; the base all of them."""
     s = two_arms().build()
     q = s.random(5)
-    x = s.natural.coordinates(q)
+    x = s.natural.configuration(q)
     places = {one.name: one.where for one in s.natural.points if one.name.isdigit()}
     for joint, pivot, moved in (("2", "2", "789"), ("base motion", "base motion on base", "123456789")):
         v = np.zeros(s.nv)
@@ -125,7 +125,7 @@ def test_angles_are_the_nearest() -> None:
 
 def test_what_is_no_rigid_body_is_refused() -> None:
     s = five_links(False)
-    x = s.natural.coordinates(s.q0)
+    x = s.natural.configuration(s.q0)
     x[0] += 0.1
     with pytest.raises(
         wt.StateError, match=r'the condition "rod . is off|"rod 1: length of R2 from R1" is off by 0.21'
@@ -177,7 +177,7 @@ WRONG = (None, 3, "x", b"x", [], {}, [[1.0]], object(), np.zeros((2, 3, 4)), 10*
 def test_what_is_no_state_is_refused_in_words(wrong: object) -> None:
     s = four_bar()
     natural, absolute = s.natural, s.absolute
-    x = natural.coordinates(s.q0)
+    x = natural.configuration(s.q0)
     calls = (
         lambda: natural.fit(wrong, x, s.q0),
         lambda: natural.fit(x, wrong, s.q0),

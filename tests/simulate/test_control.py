@@ -299,7 +299,7 @@ def same(a: wt.Trajectory, b: wt.Trajectory) -> None:
     for name in ("t", "q", "v", "efforts", "work"):
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
     for name in ("steps", "refused", "evaluations", "stopped"):
-        assert getattr(a.certificate, name) == getattr(b.certificate, name), name
+        assert a.certificate[name] == b.certificate[name], name
 
 
 def reference(**options: Any) -> wt.Trajectory:

@@ -14,6 +14,7 @@ import casadi as ca
 
 from whippletree.analysis.unfolded import Unfolded
 from whippletree.formulations.nodes.operation_stages import Stage, recording
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.tape import Instruction, OperationCount, Tape, read_labelled, read_tape
 from whippletree.system import System, loop_equations
@@ -25,6 +26,7 @@ LAST = "solution"
 """What is left when all stages are done."""
 
 
+@readable
 @dataclass(frozen=True)
 class Costs:
     """Operations by stage, in the order in which they are done.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated
@@ -22,6 +23,7 @@ __all__ = ["Batch", "Evaluation", "seconds"]
 
 
 @user_facing
+@readable
 class Evaluation:
     """A function of a system at a state, ready to be repeated in machine code.
 
@@ -48,6 +50,9 @@ class Evaluation:
         made = cls.__new__(cls)
         made.repeat(kernel, q, v)
         return made
+
+    def __str__(self) -> str:
+        return f"Evaluation of {self.result.size} numbers at a state"
 
     def repeat(self, kernel: Kernel, q: ArrayLike, v: ArrayLike) -> None:
         """Evaluate this kernel from now on."""

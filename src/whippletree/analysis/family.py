@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from whippletree.analysis.cost import costs
 from whippletree.analysis.evaluation_times import Evaluation, seconds
 from whippletree.analysis.models import PaperModel
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 
 __all__ = ["Curves", "compare"]
@@ -18,6 +19,7 @@ NOISE = 0.08
 """Measured times that differ by less than this share are taken for equal."""
 
 
+@readable
 @dataclass(frozen=True)
 class Curves:
     """The cost of two formulations by size of the mechanism.

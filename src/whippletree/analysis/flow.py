@@ -14,6 +14,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.tape import Tape
 
@@ -100,6 +101,7 @@ class Schedule:
 
 
 @user_facing
+@readable
 class Flow:
     """The data-flow graph of a tape; `weights` gives the time of an operation by name, 1 unless given.
 
@@ -123,6 +125,9 @@ class Flow:
         self._left = self._longest_left()
         self.serial = sum(self._time)
         self.critical = max(self._left, default=0)
+
+    def __str__(self) -> str:
+        return f"Flow of {len(self._time)} operations: {self.serial} in a row, {self.critical} on the critical path"
 
     @property
     def largest_speed_up(self) -> float:

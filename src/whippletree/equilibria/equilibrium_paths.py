@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -38,6 +39,7 @@ from whippletree.equilibria.load_case import LoadCase, LoadQuantity, quantity_na
 from whippletree.errors import StateError, WhippletreeError
 from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.old_names import old_names
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
@@ -53,6 +55,11 @@ if TYPE_CHECKING:
 __all__ = ["EquilibriumPath", "equilibrium_path", "values_of"]
 
 
+def _one_coordinate(path: EquilibriumPath, joint: JointLike, index: int = 0) -> Array:
+    return path.q[:, path[0].system.q_slice(joint)][:, index]
+
+
+@old_names(coordinate=("EquilibriumPath.coordinates(joint)", lambda path: partial(_one_coordinate, path)))
 @readable
 @user_facing
 class EquilibriumPath(Sequence[Equilibrium]):
@@ -105,12 +112,10 @@ class EquilibriumPath(Sequence[Equilibrium]):
         words = self.stability
         return tuple(k for k in range(1, len(words)) if words[k] != words[k - 1])
 
-    def coordinate(self, joint: str, index: int = 0) -> Array:
-        """Return one coordinate of a joint along the path."""
-        where = self[0].system.q_slice(joint)
-        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < where.stop - where.start:
-            raise StateError(f'joint "{getattr(joint, "name", joint)}" has no coordinate {shown(index)}')
-        return self.q[:, where.start + index]
+    def coordinates(self, joint: JointLike) -> Array:
+        """Return a joint's coordinates along the path: (n,), or (n, k) if it has several."""
+        found = self.q[:, self[0].system.q_slice(joint)]
+        return found[:, 0] if found.shape[1] == 1 else found
 
     def plot(self, *joints: JointLike, path: FilePath | None = None) -> Figure:
         """Draw coordinates over the number, stable branches solid and unstable ones dashed; write it to a path."""
@@ -169,7 +174,7 @@ def equilibrium_path(
 
     >>> from whippletree.system.example_systems import pendulum
     >>> path = equilibrium_path(pendulum(), "hinge.effort", [0.0, -5.0])
-    >>> path.coordinate("hinge")[[0, -1]].round(4)
+    >>> path.coordinates("hinge")[[0, -1]].round(4)
     array([1.5708, 1.036 ])
     """
     what = quantity_named(system, parameter, "parameter")

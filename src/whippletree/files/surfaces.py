@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whippletree.foundation.arrays import Array, Indices
+from whippletree.foundation.short_text import readable
 
 __all__ = ["Beside", "Surface", "fans", "numbers_in", "surface_of", "whole"]
 
@@ -16,6 +17,7 @@ Beside = Callable[[str], bytes]
 """Returns the contents of a file that a mesh names, in its folder or below; a `ValueError` if there is none."""
 
 
+@readable
 class Surface(NamedTuple):
     """A surface: points (n, 3), triangles (m, 3) of them, a colour code, empty if the file gives none, and whether the
     file has a texture for it, which is not read.

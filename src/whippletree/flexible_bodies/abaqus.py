@@ -15,6 +15,7 @@ import numpy as np
 from whippletree.errors import FileError
 from whippletree.flexible_bodies.flexible_input import Array, SparseMatrix, file_text
 from whippletree.foundation.arrays import Indices
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 
 __all__ = ["AbaqusMatrices", "read_abaqus"]
@@ -24,6 +25,7 @@ LARGEST_LABEL = 10_000_000
 """The largest number of a node: matrices of that many do not fit anywhere."""
 
 
+@readable
 class AbaqusMatrices(NamedTuple):
     """Mass and stiffness (sparse), nodes (N, 3), their numbers in the file, and node sets by name.
 

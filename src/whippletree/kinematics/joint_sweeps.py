@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from whippletree.errors import AssemblyWarning, StateError
 from whippletree.foundation.arrays import FilePath
+from whippletree.foundation.old_names import old_names
 from whippletree.foundation.once import made_once
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing, warn
@@ -21,7 +22,7 @@ from whippletree.kinematics.kinematic_tolerances import DOUBTFUL_CONDITION, SING
 from whippletree.kinematics.point_paths import PointPath
 from whippletree.kinematics.sweep_tables import plotted, table, write_csv
 from whippletree.kinematics.transmission import Transmission, transmission
-from whippletree.model.argument_types import CoordinateLike, Freedoms, JointValues, PlaceLike
+from whippletree.model.argument_types import CoordinateLike, Freedoms, JointLike, JointValues, PlaceLike
 from whippletree.results.labels import Label, Labels
 from whippletree.spatial.scalars import shown
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
@@ -57,6 +58,7 @@ class SweepEnd(NamedTuple):
     words: str
 
 
+@old_names(coordinate="coordinates")
 @readable
 @user_facing
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ class JointSweep:
     the loops, with the input held, do not determine the mechanism.
 
     >>> sweep = four_bar().sweep_joint("A", np.linspace(0.8, 1.2, 5))
-    >>> sweep.coordinate("D").shape, sweep.ratio("A").tolist()
+    >>> sweep.coordinates("D").shape, sweep.ratio("A").tolist()
     ((5,), [1.0, 1.0, 1.0, 1.0, 1.0])
     """
 
@@ -109,11 +111,11 @@ class JointSweep:
 
     # ------------------------------------------------------------------ quantities over the stroke
 
-    def coordinate(self, joint: str) -> Array:
-        """Return a joint's coordinate (n), or coordinates (n, k) if it has several.
+    def coordinates(self, joint: JointLike) -> Array:
+        """Return a joint's coordinates: (n,), or (n, k) if it has several.
 
         >>> sweep = four_bar().sweep_joint("A", [0.8, 1.2])
-        >>> sweep.coordinate("A")
+        >>> sweep.coordinates("A")
         array([0.8, 1.2])
         """
         found = self.q[:, self.system.q_slice(joint)]
@@ -123,7 +125,7 @@ class JointSweep:
         """Return a joint's velocity, or velocities (n, k), for a unit rate of the input.
 
         >>> sweep = four_bar().sweep_joint("A", np.linspace(0.99, 1.01, 3))
-        >>> slope = np.diff(sweep.coordinate("D")[[0, 2]])[0] / 0.02
+        >>> slope = np.diff(sweep.coordinates("D")[[0, 2]])[0] / 0.02
         >>> bool(abs(sweep.ratio("D")[1] - slope) < 1e-4)
         True
         """

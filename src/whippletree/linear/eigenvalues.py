@@ -17,12 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
 from whippletree.linear.linear_tolerances import ENTRY_ERROR, ROUNDING, ZERO_SHARE
 
 __all__ = ["Spectrum", "spectrum"]
 
 
+@readable
 class Spectrum(NamedTuple):
     """Eigenvalues (m,) other than zero with their vectors (n, m), the error of each, and the zeros.
 

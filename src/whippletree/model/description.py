@@ -15,6 +15,7 @@ from whippletree.elements.declaration import Declared
 from whippletree.elements.forces import ElementForces, ElementState, Force, Formula
 from whippletree.elements.joints import Joint
 from whippletree.errors import ModelError
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model import serialization
 from whippletree.model.implementation import implementations
@@ -55,6 +56,7 @@ class Parameter:
     symbol: ca.SX = field(compare=False)
 
 
+@readable
 @dataclass(frozen=True)
 class Body:
     """A body. The ground is not among the bodies.
@@ -83,6 +85,7 @@ class Body:
         return m + own, h + first
 
 
+@readable
 @dataclass(frozen=True)
 class JointUse:
     """A joint between two bodies, with the placement of its joint frame on each.
@@ -105,6 +108,7 @@ class JointUse:
     armature: tuple[Scalar, ...] = ()
 
 
+@readable
 @dataclass(frozen=True)
 class ClosureUse:
     """A closure with what it holds on to.
@@ -123,6 +127,7 @@ class ClosureUse:
     coordinates: tuple[tuple[str, int], ...]
 
 
+@readable
 @dataclass(frozen=True)
 class ForceUse:
     """A force element with what it acts on or reads: sides and coordinates as for a closure, and states by name.
@@ -169,6 +174,7 @@ class ForceUse:
         return tuple(range(len(self.sides))), tuple(range(n))  # a force that is zero by its formula
 
 
+@readable
 @dataclass(frozen=True)
 class StateUse:
     """An auxiliary state: its value at the start, and the formula of its rate with what that reads."""
@@ -181,6 +187,7 @@ class StateUse:
     states: tuple[str, ...]
 
 
+@readable
 @dataclass(frozen=True)
 class EventUse:
     """A zero crossing to look for, and what is set anew when it is found.
@@ -218,6 +225,7 @@ class Frame:
 
 
 @user_facing
+@readable
 @dataclass(frozen=True, eq=False)
 class Description:
     """All there is to know about a mechanism; made by `Mechanism.describe`.

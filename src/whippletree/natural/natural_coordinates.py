@@ -35,6 +35,7 @@ from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.node_tree import column
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.old_names import old_names
 from whippletree.foundation.once import made_once
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
@@ -77,6 +78,7 @@ class NaturalPart(NamedTuple):
     where: slice | None
 
 
+@old_names(coordinates="configuration")
 @user_facing
 @readable
 class NaturalCoordinates:
@@ -92,7 +94,7 @@ class NaturalCoordinates:
     >>> natural = four_bar().natural
     >>> [one.name for one in natural.points], natural.n_coordinates, natural.n_conditions
     (['B', 'C'], 15, 15)
-    >>> x = natural.coordinates(four_bar().q0)
+    >>> x = natural.configuration(four_bar().q0)
     >>> bool(abs(natural.residual(x)).max() < 1e-12)
     True
     """
@@ -281,7 +283,7 @@ class NaturalCoordinates:
 
     # ------------------------------------------------------------------ conversions
 
-    def coordinates(self, q: ArrayLike, *, parameters: ParameterValues = None) -> Array:
+    def configuration(self, q: ArrayLike, *, parameters: ParameterValues = None) -> Array:
         """Return x (n) of a configuration, or (k, n) of several."""
         return self.state(q, np.zeros((*np.shape(q)[:-1], self.system.nv)), parameters=parameters)[0]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
 
 __all__ = ["Event", "Instant"]
 
 
+@readable
 class Instant(NamedTuple):
     """Coordinates, velocities and the states of elements at one time.
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from whippletree.errors import ModelError
+from whippletree.foundation.short_text import readable
 from whippletree.model.argument_types import JointLike
 from whippletree.model.names import suggestion
 from whippletree.system import System
@@ -78,6 +79,7 @@ class Label(NamedTuple):
         return f"{self.text} [{self.unit}]" if self.unit else self.text
 
 
+@readable
 @dataclass(frozen=True)
 class Labels:
     """The names of all numbers in the states of a run, with the mechanism's name and fingerprint.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import WhippletreeError
-from whippletree.foundation.short_text import Named
+from whippletree.foundation.short_text import Named, readable
 from whippletree.kernels.kernel import Array
 from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.system import Energy, Reactions, System
@@ -32,6 +32,7 @@ def of_rows(parameters: Array | None, rows: Any) -> Array | None:
     return parameters if parameters is None or parameters.ndim == 1 else parameters[rows]
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Replay:
     """A system and the states it is asked about; rows are states.

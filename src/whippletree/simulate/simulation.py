@@ -64,6 +64,7 @@ _HEADER_FORM = {
 }
 
 
+@readable
 @dataclass(frozen=True)
 class State:
     """A state of a simulation: time, coordinates, velocities, states of elements, and work done so far.

@@ -11,6 +11,7 @@ import numpy as np
 
 from whippletree.files.surfaces import Surface
 from whippletree.foundation.arrays import Indices
+from whippletree.foundation.short_text import readable
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.proportions import NAMED
 
@@ -33,6 +34,7 @@ GROUND_PLACE = -1
 """The place of things on the ground; the others are numbered as in `Scene.places`."""
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Solid:
     """A solid on a place: a box (x, y, z), sphere (radius), cylinder, capsule or cone (radius, length) or mesh.
@@ -73,6 +75,7 @@ class Strut:
     color: int = 0
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Skin:
     """A surface on a place that deforms: points (N, 3), triangles (T, 3) of them, and shapes (n, N, 3).
@@ -129,6 +132,7 @@ class PathMark:
     point: Array
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Arrow:
     """A force over time: a vector (n, 3) in ground axes, at a point of a place. `kind` is "reaction" or "force"."""
@@ -140,6 +144,7 @@ class Arrow:
     vectors: Array
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Curve:
     """A quantity over time, (n,), that is plotted beside the scene; those of one `unit` share a diagram."""
@@ -149,6 +154,7 @@ class Curve:
     values: Array
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Track:
     """How all places move: times (n,), positions (n, places, 3), unit quaternions (n, places, 4), w first.
@@ -185,6 +191,7 @@ class Camera:
     up: tuple[float, float, float]
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Scene:
     """The drawn parts and their motion; the first of the `tracks` is the motion, others are shown beside it.

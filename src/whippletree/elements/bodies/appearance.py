@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from whippletree.errors import ModelError
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar, scalar, shown
@@ -43,6 +44,7 @@ def color_code(rgba: Sequence[float]) -> str:
 
 
 @user_facing
+@readable
 @dataclass(frozen=True)
 class Shape:
     """A shape that is drawn: its kind, its sizes in metres, and its frame on the body.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from whippletree.foundation.short_text import readable
+
 if TYPE_CHECKING:
     from whippletree.elements.bodies.flexible import FlexibleBody
 
@@ -14,6 +16,7 @@ PART_END = "end"
 """The interface of a part at which the next one is welded to it."""
 
 
+@readable
 @dataclass(frozen=True)
 class BodyChain:
     """Flexible bodies of which each is welded, by its frame, to the end of the one before it.

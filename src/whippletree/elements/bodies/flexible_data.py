@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from whippletree.errors import ModelError
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 
 __all__ = ["GeometricStiffness", "Interface", "Invariants", "LumpedNodes", "Stations"]
@@ -22,6 +23,7 @@ Array: TypeAlias = Any
 
 
 @user_facing
+@readable
 @dataclass(frozen=True, eq=False)
 class Interface:
     """A place of a flexible body at which joints and forces attach: a frame that moves with the material.
@@ -47,6 +49,7 @@ class Interface:
 
 
 @user_facing
+@readable
 @dataclass(frozen=True, eq=False)
 class Invariants:
     """Integrals over the mass of a body, in the letters of the module; a, b are components, k, l, m, p modes.
@@ -71,6 +74,7 @@ class Invariants:
 
 
 @user_facing
+@readable
 @dataclass(frozen=True, eq=False)
 class LumpedNodes:
     """Nodes with mass and inertia about themselves, each of which moves like a rigid body (Jain's M_fl).
@@ -91,6 +95,7 @@ class LumpedNodes:
 
 
 @user_facing
+@readable
 @dataclass(frozen=True, eq=False)
 class Stations:
     """Where a body is drawn, and where section forces and stresses are known.
@@ -125,6 +130,7 @@ class Stations:
 
 
 @user_facing
+@readable
 @dataclass(frozen=True, eq=False)
 class GeometricStiffness:
     """Load-dependent stiffness, as a file of standard input data gives it: matrices (n, n) for unit loads.

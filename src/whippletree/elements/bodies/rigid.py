@@ -11,6 +11,7 @@ import numpy as np
 from whippletree.elements.bodies.appearance import Shape
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array, Mask
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import IDENTITY, rotation_matrix
 from whippletree.spatial.placement import Placement
@@ -37,6 +38,7 @@ LARGEST = 1e305  # mass, and mass times the square of a distance
 
 
 @user_facing
+@readable
 @dataclass(frozen=True, eq=False)
 class MassProperties:
     """Mass, centre of mass in the body's frame, and inertia about the centre of mass in the body's axes.

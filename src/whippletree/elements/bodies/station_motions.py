@@ -12,10 +12,12 @@ import numpy as np
 
 from whippletree.elements.bodies.array_store import ArrayStore
 from whippletree.foundation.arrays import Array
+from whippletree.foundation.short_text import readable
 
 __all__ = ["SECOND_ORDER", "StationMotion", "main_products", "rotations", "station_motion", "tangents"]
 
 
+@readable
 class StationMotion(NamedTuple):
     """Stations at modal coordinates (..., n), in the body frame.
 

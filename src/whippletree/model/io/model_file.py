@@ -11,7 +11,9 @@ import numpy as np
 
 from whippletree.elements.bodies import Shape
 from whippletree.errors import AssemblyError, AssemblyWarning, FileError
+from whippletree.foundation.old_names import warn_of_old
 from whippletree.foundation.output_paths import same_place
+from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.model.io.reading_report import ReadingReport
 from whippletree.model.mechanism import Mechanism
@@ -53,6 +55,7 @@ class Motor:
 
 
 @user_facing
+@readable
 @dataclass(frozen=True)
 class Model:
     """A mechanism with where it starts and how to run it.
@@ -164,6 +167,8 @@ class Model:
         >>> model.simulate(2.0, every=1.0).t.tolist()
         [0.0, 1.0, 2.0]
         """
+        if hasattr(duration, "description"):
+            duration, system = None, _system_given_first(duration)
         run = {**self.run, **settings} | ({} if duration is None else {"duration": duration})
         run.pop("outputs", None)
         if "duration" not in run:
@@ -204,3 +209,9 @@ def _frozen(value: object) -> object:
     if isinstance(value, np.ndarray):
         return _frozen(value.tolist())
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple | set) else value
+
+
+def _system_given_first(given: Any) -> Any:
+    """Return what was given as the first argument of `Model.simulate`, which was the system once."""
+    warn_of_old("Model.simulate(system, ...)", "Model.simulate(duration, system=system, ...)")
+    return given
