@@ -148,7 +148,7 @@ def test_a_run_that_follows_another_looks_at_the_plan_of_that_time_first(monkeyp
         seen = []
         for k in range(1, 30):
             where = system._engine.loops.conditions(0.1 * k + late)
-            plans.again(system.coordinates(turned(k * np.pi / 2 + 1e-3 * k)), where)
+            plans.again(system.configuration(turned(k * np.pi / 2 + 1e-3 * k)), where)
             seen.append(plans.now)
         return seen, sum(looked)
 

@@ -60,7 +60,7 @@ class Driver:
         # numbers are read faster in these
         self._times, self._counts = run.times.data.cast("B").cast("d"), run.counts.data
         self._bindings: KernelBindings | None = None
-        self._known: dict[int, KernelBindings] = {}  # by plan, which they keep alive
+        self._known: dict[object, KernelBindings] = {}  # by the system under a plan
         self._next: Stretch | None = None
         self._crossing: Stepper | None = None
         self._budget = StepBudget()
@@ -96,13 +96,13 @@ class Driver:
     def _bound(self) -> KernelBindings:
         """Return the kernels under the present plan, which the run may have worked with before."""
         sim, known = self._sim, self._known
-        found = known.get(id(sim.plans.now))
+        found = known.get(sim.plans.now)
         if found is not None:
             found.clear()
             return found
         if len(known) == _MOST_BOUND:
             known.clear()
-        found = known[id(sim.plans.now)] = KernelBindings(sim.plans.now, sim.formulation, sim.parameters, sim.baumgarte)
+        found = known[sim.plans.now] = KernelBindings(sim.plans.now, sim.formulation, sim.parameters, sim.baumgarte)
         return found
 
     def step(self, end: float) -> None:
