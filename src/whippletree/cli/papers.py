@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from whippletree.errors import WhippletreeError
+from whippletree.model.names import suggestion
 from whippletree.results.output_files import new_file, write_whole
+
+if TYPE_CHECKING:
+    from whippletree.analysis.reports import PaperTable
 
 __all__ = ["add"]
 
@@ -17,6 +22,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     what = "the papers' tables and figures with ours beside them"
     command = words.add_parser("papers", help=what, description=f"Print {what}, and why they differ where they do.")
+    command.add_argument("text", nargs="?", help="a text, such as kang-yoon: its equations, one by one, instead")
     command.add_argument("--counts", action="store_true", help="only what is counted: nothing is compiled or timed")
     command.add_argument("--plot", metavar="FOLDER", help="write plots of the curves into this folder as well")
     command.add_argument("--page", metavar="FILE", help="write the tables as a page in Markdown as well")
@@ -30,11 +36,11 @@ def _papers(chosen: argparse.Namespace) -> int:
     plots = _folder(chosen.plot) if chosen.plot else None
     written = _file(chosen.page) if chosen.page else None
     shown = []
-    for table in reports(times=not chosen.counts):
+    for table in _equations(chosen.text) if chosen.text else reports(times=not chosen.counts):
         print(f"{table}\n", flush=True)
         shown.append(table)
     if written:
-        _write(written, page(shown, HEAD))
+        _write(written, page(shown, _EQUATIONS if chosen.text else HEAD))
         print(f"wrote {written}")
     if plots:
         from whippletree.analysis.plots import save_plots
@@ -42,6 +48,20 @@ def _papers(chosen: argparse.Namespace) -> int:
         for path in save_plots(plots, times=not chosen.counts):
             print(f"wrote {path}")
     return 0
+
+
+_EQUATIONS = """# Equation by equation
+
+Every numbered equation of a text: what it says, its corrected form, and the function that computes it. Written by
+`whippletree papers TEXT --page FILE`; the tests work out both sides of every row."""
+
+
+def _equations(text: str) -> Iterator[PaperTable]:
+    from whippletree.analysis.equations import TEXTS
+
+    if text not in TEXTS:
+        raise WhippletreeError(f"there is no text {suggestion(text, TEXTS)}")
+    yield TEXTS[text].table()
 
 
 def _folder(named: str) -> Path:

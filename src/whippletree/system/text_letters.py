@@ -53,6 +53,7 @@ _KANG_YOON = {
     "Q2": Letter("velocities", "value", "the same seen through B2, with the joint's effort (28)", _LOADED),
     "Phi2": Letter("velocities", "closure rows", "closures' rows on joint accelerations (39, 40)"),
     "L": Letter("closure rows", "closure rows", "reduced matrix of the closures (41)"),
+    "gamma": Letter("closure rows", "value", "right side of the closures: L times the multipliers (41, 42)", _LOADED),
 }
 
 MATRICES = {

@@ -165,22 +165,21 @@ def _kang_yoon(reference: str, eq: Equations, x: Symbols) -> Traces:
     def pivots(k: int) -> ca.SX:
         return own_rows(k, own_rows(k, joints.at(k).M22).T)
 
+    def closures() -> tuple[list[dict[int, ca.SX]], list[ca.SX], list[Any]]:
+        if not eq.closed:
+            return [], [], []
+        states = closures_on_ground(walk, eq.closure_set({n: x[n] for n in ("q", "v") if n in x}), seen, reference)
+        return *fully_recursive.carried(walk, seen, joints, states), list(states)
+
     def rows_of_closures() -> ca.SX:
-        efforts, _ = _closures()
         whole = ca.SX(walk.nv, eq.size("n_kept_rows"))
-        for k, of_joint in enumerate(efforts):
+        for k, of_joint in enumerate(closures()[0]):
             for c, Phi2 in of_joint.items():
                 whole[walk.v_slices[k], _rows_of(eq, c)] = own_rows(k, Phi2)
         return whole
 
-    def _closures() -> tuple[list[dict[int, ca.SX]], list[Any]]:
-        if not eq.closed:
-            return [], []
-        states = closures_on_ground(walk, eq.closure_set({"q": x["q"]}), seen, reference)
-        return fully_recursive.carried(walk, seen, joints, states)[0], list(states)
-
     def reduced() -> ca.SX:
-        efforts, states = _closures()
+        efforts, _, states = closures()
         whole = ca.SX(eq.size("n_kept_rows"), eq.size("n_kept_rows"))
         for (i, j), value in fully_recursive.reduced_matrix(walk.nodes, joints, efforts, states).items():
             whole[i, j] = whole[j, i] = value
@@ -199,6 +198,7 @@ def _kang_yoon(reference: str, eq: Equations, x: Symbols) -> Traces:
         "Q2": lambda: _of_joints(walk, 1, lambda k: own_rows(k, joints.at(k).Q2)),
         "Phi2": rows_of_closures,
         "L": reduced,
+        "gamma": lambda: -ca.vertcat(ca.SX(0, 1), *closures()[1]),
     }
 
 
