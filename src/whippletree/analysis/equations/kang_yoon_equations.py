@@ -65,7 +65,7 @@ def chains(closed: bool, heavier: float = 1.0) -> System:
     return m.build()
 
 
-class Motion(NamedTuple):
+class FrameMotion(NamedTuple):
     """A frame's rotation and place, and its angular and linear velocity and acceleration, in ground axes."""
 
     R: Array
@@ -101,10 +101,10 @@ def lever(r: Array) -> Array:
 Sides = tuple[Array, Array]
 """Both sides of an equation."""
 
-GROUND = Motion(np.eye(3), *(np.zeros(3) for _ in range(5)))
+GROUND = FrameMotion(np.eye(3), *(np.zeros(3) for _ in range(5)))
 
 
-class State:
+class ChainState:
     """The two chains at a state of motion; each state has masses of its own, so that everything is traced anew."""
 
     _made = itertools.count()
@@ -118,12 +118,12 @@ class State:
         self.v = system.consistent_velocities(self.q, v) if closed else v
         self.tau = rng.normal(size=system.nv)
         self._matrices: dict[tuple[str, str], Array] = {}
-        self._motions: dict[str, Motion] = {}
+        self._motions: dict[str, FrameMotion] = {}
 
     @cached_property
-    def closed(self) -> State:
+    def closed(self) -> ChainState:
         """The chains with their tips held together."""
-        return State(closed=True)
+        return ChainState(closed=True)
 
     @cached_property
     def a(self) -> Array:
@@ -169,7 +169,7 @@ class State:
         """Return the velocities of a body's joint."""
         return self.v[self.joint(body)]
 
-    def at(self, frame: str) -> Motion:
+    def at(self, frame: str) -> FrameMotion:
         """Return the motion of a body or frame."""
         if not frame:
             return GROUND
@@ -177,7 +177,7 @@ class State:
             pose = self.function("pose", ["q"], frame=frame).reshape(4, 4)
             twist = self.function("velocity", ["q", "v"], frame=frame)
             rate = self.function("acceleration", ["q", "v", "a"], frame=frame)
-            self._motions[frame] = Motion(pose[:3, :3], pose[:3, 3], twist[:3], twist[3:], rate[:3], rate[3:])
+            self._motions[frame] = FrameMotion(pose[:3, :3], pose[:3, 3], twist[:3], twist[3:], rate[:3], rate[3:])
         return self._motions[frame]
 
     def place(self, frame: str, h: float) -> tuple[Array, Array]:
@@ -205,39 +205,39 @@ class State:
         """Return the centre of a body from its joint point."""
         return np.asarray(self.at(body).R @ CENTRE[body])
 
-    def centre(self, body: str) -> Motion:
+    def centre(self, body: str) -> FrameMotion:
         """Return the motion of a body's centre."""
         return self.at(f"{body} centre") if body else GROUND
 
 
-def _mass_at_centre(s: State, body: str) -> Array:
+def _mass_at_centre(s: ChainState, body: str) -> Array:
     M = np.zeros((6, 6))
     M[:3, :3], M[3:, 3:] = s.inertia(body), s.mass(body) * np.eye(3)
     return M
 
 
-def _force_at_centre(s: State, body: str) -> Array:
+def _force_at_centre(s: ChainState, body: str) -> Array:
     w, weight = s.at(body).w, np.array([0.0, 0.0, -9.81 * s.mass(body)])
     return np.concatenate([-np.cross(w, s.inertia(body) @ w), weight])
 
 
-def _gap_of_centres(s: State, body: str) -> Array:
+def _gap_of_centres(s: ChainState, body: str) -> Array:
     parent = PARENTS[body]
     return s.centre(body).p - (s.centre(parent).p if parent else np.zeros(3))
 
 
-def _relative(s: State, body: str) -> tuple[Array, Array]:
+def _relative(s: ChainState, body: str) -> tuple[Array, Array]:
     """Return the velocity of a joint's point and its turning as the parent sees them, from the motions of both."""
     j, seat = s.at(body), s.at(f"{body} seat")
     return j.w - seat.w, j.v - seat.v - np.cross(seat.w, j.p - seat.p)
 
 
-def _own_twist(s: State, body: str) -> Array:
+def _own_twist(s: ChainState, body: str) -> Array:
     """Return the joint's columns at its point times its velocities."""
     return s.block("B2", body, reference="joint") @ s.rates(body)
 
 
-def _turning(s: State, body: str) -> Array:
+def _turning(s: ChainState, body: str) -> Array:
     """Return e = w_i x w_ij + A_i C_j B'w q'w, where axes stay in the parent or turn with the first angle."""
     i, (w_ij, _) = s.at(PARENTS[body]), _relative(s, body)
     e = np.cross(i.w, w_ij)
@@ -248,7 +248,7 @@ def _turning(s: State, body: str) -> Array:
     return e
 
 
-def _square_at_centre(s: State, body: str) -> Array:
+def _square_at_centre(s: ChainState, body: str) -> Array:
     i, (w_ij, v_ij), e = s.at(PARENTS[body]), _relative(s, body), _turning(s, body)
     between = s.along(lambda h: s.place(f"{body} centre", h)[1] - s.place(f"{PARENTS[body]} centre", h)[1])
     rho = s.rho(body)
@@ -256,20 +256,20 @@ def _square_at_centre(s: State, body: str) -> Array:
     return np.concatenate([e, np.cross(i.w, between + v_ij) + np.cross(w_ij, rate) - np.cross(rho, e)])
 
 
-def _square_at_origin(s: State, body: str) -> Array:
+def _square_at_origin(s: ChainState, body: str) -> Array:
     i, j, (w_ij, v_ij), e = s.at(PARENTS[body]), s.at(body), _relative(s, body), _turning(s, body)
     linear = np.cross(i.w, v_ij) + np.cross(j.v, w_ij) + np.cross(j.p, e)
     return np.concatenate([e, linear])
 
 
-def _at_origin(motion: Motion) -> tuple[Array, Array]:
+def _at_origin(motion: FrameMotion) -> tuple[Array, Array]:
     """Return velocity and acceleration of the body's points that pass through the ground's origin."""
     u = motion.v + np.cross(motion.p, motion.w)
     rate = motion.a + np.cross(motion.v, motion.w) + np.cross(motion.p, motion.dw)
     return np.concatenate([motion.w, u]), np.concatenate([motion.dw, rate])
 
 
-def _mass_at_origin(s: State, body: str) -> tuple[Array, Array]:
+def _mass_at_origin(s: ChainState, body: str) -> tuple[Array, Array]:
     m, J, j, c = s.mass(body), s.inertia(body), s.at(body), s.centre(body)
     R = tilde(c.p)
     M = np.block([[J - m * R @ R, m * R], [-m * R, m * np.eye(3)]])
@@ -277,14 +277,14 @@ def _mass_at_origin(s: State, body: str) -> tuple[Array, Array]:
     return M, np.concatenate([-np.cross(j.w, J @ j.w) + np.cross(c.p, f), f])
 
 
-def _seen(s: State, body: str, M: Array, left: Array, reference: str = "centroid") -> tuple[Array, ...]:
+def _seen(s: ChainState, body: str, M: Array, left: Array, reference: str = "centroid") -> tuple[Array, ...]:
     """Return M11, M21, M22, Q1, Q2 of (28) from the inertia of a body with all that hangs on it."""
     B1, B2 = s.block("B1", body, PARENTS[body], reference), s.block("B2", body, reference=reference)
     effort = B2.T @ left + s.tau[s.joint(body)]
     return B1.T @ M @ B1, B2.T @ M @ B1, B2.T @ M @ B2, B1.T @ left, effort
 
 
-def _with_tips(s: State, body: str, reference: str = "centroid") -> tuple[Array, Array]:
+def _with_tips(s: ChainState, body: str, reference: str = "centroid") -> tuple[Array, Array]:
     """Return M and Q of a body with all that hangs on it (29)."""
     M, Q = s.block("M", body, body, reference).copy(), s.of_body("Q", body, reference).copy()
     for child in (name for name, parent in PARENTS.items() if parent == body):
@@ -301,7 +301,7 @@ def _joined(parts: Sequence[Array], scaled: bool = False) -> Array:
     return np.concatenate([np.ravel(x) / (np.abs(x).max() if scaled else 1.0) for x in parts])
 
 
-def _reduced(s: State, body: str) -> Sides:
+def _reduced(s: ChainState, body: str) -> Sides:
     """Return both sides of (28) or (29): what the text's matrices say, and the same from M, Q, B1, B2 and D."""
     M, Q = _with_tips(s, body)
     right = _seen(s, body, M, Q - M @ s.of_body("D", body))
@@ -314,7 +314,7 @@ def _reduced(s: State, body: str) -> Sides:
     return _joined(left, scaled=True), _joined(right, scaled=True)
 
 
-def _rows_on_bodies(s: State) -> dict[str, Array]:
+def _rows_on_bodies(s: ChainState) -> dict[str, Array]:
     """Return the closures' rows on velocities of the centres, by body, from (37) and table 1 in plain NumPy."""
     d, e, f = (s.at(x) for x in "def")
     rows = {name: np.zeros((3, 6)) for name in PARENTS}
@@ -328,17 +328,17 @@ def _rows_on_bodies(s: State) -> dict[str, Array]:
     return rows
 
 
-def _rates_of_rows(s: State) -> Array:
+def _rates_of_rows(s: ChainState) -> Array:
     """Return what holds Y' in (37): minus the rows' own rates times Y, by differences."""
     system, moved = s.system, []
     for h in (-2e-5, -1e-5, 1e-5, 2e-5):
-        other = State.__new__(State)
+        other = ChainState.__new__(ChainState)
         other.__dict__.update(s.__dict__, q=system.integrate(s.q, h * s.v), _matrices={}, _motions={})
         moved.append(sum(block @ s.centre(name).Y for name, block in _rows_on_bodies(other).items()))
     return -np.asarray(8 * (moved[2] - moved[1]) - (moved[3] - moved[0])) / 12e-5
 
 
-def _carried(s: State, reference: str = "centroid") -> tuple[Array, Array, Array]:
+def _carried(s: ChainState, reference: str = "centroid") -> tuple[Array, Array, Array]:
     """Return Phi2 of every joint, the reduced matrix, and what (41) takes off gamma, in plain NumPy."""
     waiting = _rows_on_bodies(s)
     if reference == "origin":
@@ -361,16 +361,16 @@ def _carried(s: State, reference: str = "centroid") -> tuple[Array, Array, Array
     return Phi2, L, taken
 
 
-def _gamma(s: State, reference: str = "centroid") -> Array:
+def _gamma(s: ChainState, reference: str = "centroid") -> Array:
     """Return gamma of all closures as the engine has it: (41) backwards."""
     return s.letter("gamma", reference) + _carried(s, reference)[2]
 
 
-def _multiplied(s: State) -> Array:
+def _multiplied(s: ChainState) -> Array:
     return np.asarray(np.linalg.solve(s.letter("L"), s.letter("gamma")), dtype=float)
 
 
-def _accelerations(s: State, multipliers: Array) -> Array:
+def _accelerations(s: ChainState, multipliers: Array) -> Array:
     """Return the joints' accelerations by (30), or by (43) under multipliers, from the text's matrices."""
     found, rates = np.zeros(s.system.nv), dict[str, Array]()
     for body, parent in PARENTS.items():
@@ -388,26 +388,26 @@ FR = "formulations.methods.fully_recursive"
 GC = "formulations.closures.ground_closures"
 
 
-def _parted(s: State, body: str) -> Sides:
+def _parted(s: ChainState, body: str) -> Sides:
     """Return the joint point from the parent's, and what of it the joint displaces (12, 13)."""
     i, j = s.at(PARENTS[body]), s.at(body)
     seat = i.p + i.R @ np.array(AT[body])
     return j.p - i.p, j.p - seat
 
 
-def _axis(s: State, body: str) -> Array:
+def _axis(s: ChainState, body: str) -> Array:
     """Return a joint's axis in ground axes, fixed in its parent."""
     axis = np.array(AXES[body])
     return np.asarray(s.at(PARENTS[body]).R @ (axis / np.linalg.norm(axis)))
 
 
-def _turned(s: State, body: str) -> Array:
+def _turned(s: ChainState, body: str) -> Array:
     """Return the rotation about a joint's axis by its angle (Rodrigues)."""
     u, angle = np.array(AXES[body]) / np.linalg.norm(AXES[body]), s.q[s.system.q_slice(body.upper())][0]
     return np.asarray(np.eye(3) + np.sin(angle) * tilde(u) + (1 - np.cos(angle)) * tilde(u) @ tilde(u))
 
 
-def _displaced(s: State) -> Sides:
+def _displaced(s: ChainState) -> Sides:
     """Return (4) for a body's marked point: how far it moves, and T on how the centre moves and the body turns."""
     h = 1e-4
     (R_back, back), (R_ahead, ahead) = (s.place("e centre", x) for x in (-h, h))
@@ -418,7 +418,7 @@ def _displaced(s: State) -> Sides:
     return moved, (T @ np.concatenate([angle, ahead - back]))[3:]
 
 
-def _about_joint(s: State) -> Sides:
+def _about_joint(s: ChainState) -> Sides:
     """Return (8) at the joint point: M and Q there, and T^T M T, T^T (Q - M T' Y) from those at the centre."""
     T, w = lever(s.rho("e")), s.at("e").w
     M, Q = s.block("M", "e", "e"), s.of_body("Q", "e")
@@ -428,7 +428,7 @@ def _about_joint(s: State) -> Sides:
     return _joined(left), _joined(right)
 
 
-def _accelerated(s: State, body: str, reference: str) -> Sides:
+def _accelerated(s: ChainState, body: str, reference: str) -> Sides:
     """Return (26) or (34): a body's acceleration, and that of its parent with the joint's and D."""
     if reference == "origin":
         own, before = _at_origin(s.at(body))[1], _at_origin(s.at(PARENTS[body]))[1]
@@ -438,26 +438,26 @@ def _accelerated(s: State, body: str, reference: str) -> Sides:
     return own, before + joint + s.of_body("D", body, reference)
 
 
-def _columns(s: State, body: str, r: Array) -> Array:
+def _columns(s: ChainState, body: str, r: Array) -> Array:
     """Return [Bw; Bv - r~ Bw] from the joint's columns at its point."""
     own = s.block("B2", body, reference="joint")
     return np.vstack([own[:3], own[3:] - tilde(r) @ own[:3]])
 
 
-def _held(s: State) -> Sides:
+def _held(s: ChainState) -> Sides:
     """Return both sides of (37), stacked as in (38), for the accelerations that occur."""
     rows = _rows_on_bodies(s)
     return sum((block @ s.centre(name).dY for name, block in rows.items()), np.zeros(3)), _gamma(s)
 
 
-def _held_at_origin(s: State) -> Sides:
+def _held_at_origin(s: ChainState) -> Sides:
     """Return both sides of (44), stacked as in (46): the same about the ground's origin."""
     rows = {name: block @ lever(s.centre(name).p) for name, block in _rows_on_bodies(s).items()}
     moved = (block @ _at_origin(s.at(name))[1] for name, block in rows.items())
     return sum(moved, np.zeros(3)), _gamma(s, "origin")
 
 
-def _moved(s: State) -> Sides:
+def _moved(s: ChainState) -> Sides:
     """Return both sides of (45): gamma about the origin, and that at the centres with Phi_r rc' x w added."""
     rows, c = _rows_on_bodies(s), {name: s.centre(name) for name in PARENTS}
     square = (block[:, 3:] @ np.cross(c[name].v, c[name].w) for name, block in rows.items())
@@ -469,7 +469,7 @@ def _rows_alone(sides: Sides, row: int) -> Sides:
     return sides[0][row], sides[1][row]
 
 
-def _passed_rows(s: State) -> Sides:
+def _passed_rows(s: ChainState) -> Sides:
     Phi2, _, _ = _carried(s)
     tip = s.joint("f")
     return s.letter("Phi2")[tip], Phi2[tip]
@@ -923,11 +923,11 @@ _COMPUTED = [
 ]
 
 
-def _angle(s: State, h: float) -> Array:
+def _angle(s: ChainState, h: float) -> Array:
     return np.array(s.system.integrate(s.q, h * s.v)[s.system.q_slice("A")][0])
 
 
-def _multipliers(s: State) -> Array:
+def _multipliers(s: ChainState) -> Array:
     """Return the multipliers that the engine finds: forces and moment of the closures."""
     return s.function("closure_efforts", ["q", "v", "tau"], formulation="fully_recursive/centroid")
 
@@ -951,6 +951,6 @@ KANG_YOON = Text(
             key=lambda one: int(one.number),
         )
     ),
-    State,
+    ChainState,
 )
 """All equations of the paper."""
