@@ -77,7 +77,7 @@ class ProgressMonitor:
 
     def __call__(self, t: float) -> bool:
         """Tell at what time the run is; return whether it shall end. One that takes too long ends with an error."""
-        if time.perf_counter() > self._late:
+        if self._limit is not None and time.perf_counter() > self._late:
             raise SimulationError(f"at t = {t:.9g} s the run has taken longer than time_limit={self._limit:g} s")
         try:
             if self._tell is not None and time.perf_counter() - self._told >= _BETWEEN:
