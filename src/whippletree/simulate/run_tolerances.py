@@ -7,8 +7,8 @@ about the cube of the share, so that 1e-2 leaves ten of sixteen, and 5e-4 six.
 
 Where it says "by trial", a number was found with the mechanisms of the tests (four-bars, Bricard's, parallelograms).
 
-Machine code holds these numbers: Numba does not see that this file has changed, and goes on with what it has compiled
-until the file that uses a number changes, or its cache (`__pycache__`) is removed.
+The machine code of the time loops holds these numbers. A run notices that this file has changed and compiles the loops
+anew; `make loops` then writes what the package ships.
 """
 
 from __future__ import annotations
