@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import whippletree as wt
 from support.sampling import examples
+from whippletree.equilibria import eigenvalues_over
 
 SIZES = st.floats(-6.0, 6.0).map(lambda power: 10.0**power)
 ANGLES = st.floats(-1.2, 1.2)
@@ -97,5 +98,5 @@ def test_stability_changes_where_it_does_without_damping_too(
     m.revolute("A", m.ground, m.body("rod", wt.rod(length=1.0, mass=size, axis="z")), axis="y")
     m.torsion_spring("spring", "A", stiffness=k, damping=size * damping)
     right = size * 9.81 / 2
-    found = m.build().eigenvalues_over("k", np.linspace(low * right, 2.3 * right, points))
+    found = eigenvalues_over(m.build(), "k", np.linspace(low * right, 2.3 * right, points))
     assert found.changes == pytest.approx((right,), rel=1e-10)

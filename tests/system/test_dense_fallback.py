@@ -123,7 +123,7 @@ def test_velocities_of_no_branch_are_refused() -> None:
 
 def test_an_inconsistent_state_is_refused_where_states_are_checked() -> None:
     s = slider_crank()
-    request = s._engine.resolved(s._engine.request("forward_dynamics", "auto", "", ()))
+    request = s._engine.resolved(s._engine.request("forward_dynamics"))
     checked = dataclasses.replace(request, check=True)
     q = crank_at(s, 0.5) + 1e-3
     with pytest.raises(wt.StateError, match="open"):

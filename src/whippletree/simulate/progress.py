@@ -72,8 +72,13 @@ class ProgressMonitor:
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
+        self.leave_line()
+
+    def leave_line(self) -> None:
+        """Leave the line of the bar, if there is one."""
         if self._drawn:
             print(file=sys.stderr)
+            self._drawn = 0
 
     def __call__(self, t: float) -> bool:
         """Tell at what time the run is; return whether it shall end. One that takes too long ends with an error."""

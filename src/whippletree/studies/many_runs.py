@@ -189,6 +189,8 @@ class _ManyRuns:
                 self._share(threads, tell)
         except KeyboardInterrupt:
             self._stop.set()
+        finally:
+            tell.finish(self._done)
         if self._failed is not None:
             raise self._failed[1]
         return self._statuses
@@ -322,8 +324,16 @@ class _Progress:
     def __init__(self, count: int, progress: Any) -> None:
         self._monitor = ProgressMonitor(0.0, float(max(count, 1)), progress)
 
+        self._count = count
+
     def __call__(self, done: int) -> None:
         self._monitor(float(done))
+
+    def finish(self, done: int) -> None:
+        """Tell that all runs are done, if they are, and leave the line of the bar."""
+        if done == self._count:
+            self._monitor.finish(float(done))
+        self._monitor.leave_line()
 
 
 def _raiser(error: WhippletreeError) -> Callable[[], Trajectory]:

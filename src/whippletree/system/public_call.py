@@ -124,7 +124,7 @@ def with_options(function: F) -> F:
     @functools.wraps(function)
     def checked(*given: Any, **options: Any) -> Any:
         if options and not known.issuperset(options):
-            unknown = next(name for name in options if name not in known)
+            unknown = next(name for name in options if name not in known)  # not empty: one is not known
             raise StateError(f"{function.__name__}() has no option {suggestion(unknown, names)}")
         return function(*given, **options)
 
