@@ -139,10 +139,11 @@ class ChainState:
             self._matrices[text, name] = found if found.size == rows else found.reshape(rows, -1)
         return self._matrices[text, name]
 
-    def function(self, name: str, inputs: Sequence[str], **choice: str) -> Array:
+    def function(self, name: str, inputs: Sequence[str], frame: str = "", formulation: str = "auto") -> Array:
         """Return what a function of the system gives at the state."""
         given = {"q": self.q, "v": self.v, "a": self.a if "a" in inputs else None, "tau": self.tau}
-        return np.array(self.system.function(name, **choice)(*(given[one] for one in inputs))).ravel()
+        function = self.system.function(name, frame=frame, formulation=formulation)
+        return np.array(function(*(given[one] for one in inputs))).ravel()
 
     def of_body(self, name: str, body: str, reference: str = "centroid") -> Array:
         """Return a body's rows of a matrix."""
