@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from support.sampling import deep
+from support.sampling import deep, rest
 from whippletree.simulate import Simulation
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.studies import checkpoint_files
@@ -127,7 +127,7 @@ class PlugError(Exception):
 @pytest.mark.parametrize(
     ("method", "period"),
     [
-        *[("dopri5", None), ("adams", 0.137), ("trapezoidal", None)],
+        *[("dopri5", None), *rest([("adams", 0.137), ("trapezoidal", None)])],
         *deep([("dop853", None), ("adams", None), ("rk4", None), ("dopri5", 0.137), ("trapezoidal", 0.137)]),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -42,6 +43,13 @@ def marked(cases: Iterable[Any], mark: pytest.MarkDecorator) -> list[Any]:
     return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark) for case in cases]
 
 
-def sampled(cases: Iterable[Any], always: Callable[[Any], bool]) -> list[Any]:
-    """All cases, of which some run always."""
-    return [case if always(case) else deep([case])[0] for case in cases]
+def sampled(cases: Iterable[Any], always: Callable[[Any], bool], core: int | None = None) -> list[Any]:
+    """All cases, of which some run always; where `core` is given, `make test` runs the first so many of these."""
+    found, left = [], math.inf if core is None else core
+    for case in cases:
+        if not always(case):
+            found += deep([case])
+            continue
+        found += [case] if left > 0 else rest([case])
+        left -= 1
+    return found
