@@ -92,7 +92,7 @@ def test_names_documentation_and_signatures_are_those_of_the_functions() -> None
 def test_verbs_of_a_class_are_functions_of_later_rooms_with_their_documentation(owner: type) -> None:
     source = ast.parse(Path(inspect.getfile(owner)).read_text(encoding="utf-8"))
     verbs = [
-        (node.targets[0].id, *(word.value for word in node.value.args))
+        (node.targets[0].id, *ast.unparse(node.value.args[0].body).rpartition(".")[::2])
         for node in ast.walk(source)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "Verb"
     ]

@@ -5,26 +5,30 @@ although their work is done in a room that is built on it. `mechanism.build()` m
 `system.simulate(...)` a `Trajectory`: conveniences, whose rooms import the class and not the other way round. The
 function there is written, typed and documented once, and the class names it:
 
-    class System:
-        if TYPE_CHECKING:
-            sweep = studies.sweep
-        else:
-            sweep = Verb("whippletree.studies", "sweep")
+    if TYPE_CHECKING:
+        import whippletree.studies
 
-Its first argument is the object. Its module is imported when the verb is first used.
+    class System:
+        simulate = Verb(lambda: whippletree.studies.simulate)
+
+Its first argument is the object. Type checkers and editors follow the name; when the program runs, the module that it
+says is imported when the verb is first used.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from types import MethodType
-from typing import Any
+from types import FunctionType, MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 from whippletree.errors import StateError
 from whippletree.foundation.user_frames import user_facing
 
 __all__ = ["Verb", "imported", "late_names", "needed_library"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def imported(module: str, name: str) -> Any:
@@ -68,22 +72,41 @@ def needed_library(module: str, purpose: str, extra: str) -> Any:
         ) from None
 
 
-class Verb:
+class _Name:
+    """A name with dots, of which each attribute is a longer one."""
+
+    def __init__(self, whole: str) -> None:
+        self.whole = whole
+
+    def __getattr__(self, name: str) -> _Name:
+        return _Name(f"{self.whole}.{name}")
+
+
+class Verb(Generic[P, R]):
     """A method of a class that is a function of a module which knows the class.
 
+    It is given as a lambda that names the function, with the whole name of its module, which need not be imported.
+
     >>> class Sample(list):
-    ...     mean = Verb("statistics", "fmean")
+    ...     mean = Verb(lambda: statistics.fmean)
     >>> Sample([1.0, 4.0]).mean()
     2.5
     """
 
-    def __init__(self, module: str, function: str) -> None:
-        self._module, self._function = module, function
+    def __init__(self, named: Callable[[], Callable[Concatenate[Any, P], R]]) -> None:
+        code = cast(FunctionType, named).__code__
+        package = code.co_names[0]
+        name: _Name = FunctionType(code, {package: _Name(package)})()
+        self._module, _, self._function = name.whole.rpartition(".")
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._owner, self._name = owner, name
 
-    def __get__(self, whole: object | None, owner: type) -> Callable[..., Any]:
-        function: Callable[..., object] = user_facing(imported(self._module, self._function))
+    @overload
+    def __get__(self, whole: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
+    @overload
+    def __get__(self, whole: object, owner: type) -> Callable[P, R]: ...
+    def __get__(self, whole: object | None, owner: type) -> Callable[..., R]:
+        function: Callable[..., R] = user_facing(imported(self._module, self._function))
         setattr(self._owner, self._name, function)  # a method like others from now on
         return function if whole is None else MethodType(function, whole)

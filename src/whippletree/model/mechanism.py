@@ -37,8 +37,8 @@ from whippletree.spatial.scalars import (
 from whippletree.symbolic.arithmetic import copied
 
 if TYPE_CHECKING:
+    import whippletree.viewer
     from whippletree.system import System
-    from whippletree.viewer import show_mechanism
 
 __all__ = ["Mechanism"]
 
@@ -294,10 +294,7 @@ class Mechanism(ElementMethods, ClosureCalls, DriveCalls, EventCalls, StateCalls
         self.built_with = {key: given[key] for key in ("guess", "hold", "cut", "accuracy") if key in given}
         return system
 
-    if TYPE_CHECKING:
-        show = show_mechanism
-    else:
-        show = Verb("whippletree.viewer", "show_mechanism")
+    show = Verb(lambda: whippletree.viewer.show_mechanism)
 
     def _check_properties(self, properties: MassProperties) -> None:
         """Check properties that depend on parameters at the parameters' values."""

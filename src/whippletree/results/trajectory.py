@@ -463,10 +463,7 @@ class Trajectory:
 
         return plotted(self, names, x, path)
 
-    if TYPE_CHECKING:
-        animate = whippletree.viewer.animate
-    else:
-        animate = Verb("whippletree.viewer", "animate")
+    animate = Verb(lambda: whippletree.viewer.animate)
 
     def save(self, path: FilePath) -> None:
         """Write the run as NetCDF ("run.nc"), whole or not at all; `load` reads it again, bit for bit.

@@ -61,6 +61,7 @@ OF_SIMULATE = ("every", "times", "verify", "start", "coordinates", "time_limit")
 @user_facing
 def simulate(
     system: System,
+    /,
     duration: float,
     *,
     every: float | None = None,

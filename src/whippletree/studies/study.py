@@ -338,18 +338,11 @@ class Study:
         """Return the variables of all cases, in the order of their numbers."""
         return self._table.rows(0, len(self))
 
-    if TYPE_CHECKING:
-        plot = whippletree.studies.study_looks.plot
-        worst = whippletree.studies.study_looks.worst
-        sobol_indices = whippletree.studies.study_looks.sobol_indices
-        tolerance_stack = whippletree.studies.study_looks.tolerance_stack
-        report = whippletree.studies.study_reports.report
-    else:
-        plot = Verb("whippletree.studies.study_looks", "plot")
-        worst = Verb("whippletree.studies.study_looks", "worst")
-        sobol_indices = Verb("whippletree.studies.study_looks", "sobol_indices")
-        tolerance_stack = Verb("whippletree.studies.study_looks", "tolerance_stack")
-        report = Verb("whippletree.studies.study_reports", "report")
+    plot = Verb(lambda: whippletree.studies.study_looks.plot)
+    worst = Verb(lambda: whippletree.studies.study_looks.worst)
+    sobol_indices = Verb(lambda: whippletree.studies.study_looks.sobol_indices)
+    tolerance_stack = Verb(lambda: whippletree.studies.study_looks.tolerance_stack)
+    report = Verb(lambda: whippletree.studies.study_reports.report)
 
     def case(self, index: int) -> StudyCase:
         """Return one case by its number, to be computed by hand."""

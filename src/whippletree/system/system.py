@@ -41,6 +41,7 @@ from whippletree.system.tolerances import COARSEST_DATA, DATA_ACCURACY
 from whippletree.topology import Plan
 
 if TYPE_CHECKING:
+    import whippletree.equilibria
     import whippletree.kinematics.inverse_kinematics
     import whippletree.kinematics.joint_sweeps
     import whippletree.linear
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     import whippletree.studies
     import whippletree.system.matrix_calls
     import whippletree.viewer
-    from whippletree.equilibria.equilibrium import equilibrium as find_equilibrium
     from whippletree.natural import NaturalCoordinates
     from whippletree.system.absolute_coordinates import AbsoluteCoordinates
 
@@ -346,26 +346,15 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
 
     # ------------------------------------------------------------------ the work of other rooms
 
-    if TYPE_CHECKING:
-        simulate = whippletree.studies.simulate
-        simulate_many = whippletree.studies.simulate_many
-        realtime = whippletree.realtime.realtime
-        equilibrium = find_equilibrium
-        linearize = whippletree.linear.linearize
-        inverse_kinematics = whippletree.kinematics.inverse_kinematics.inverse_kinematics
-        sweep_joint = whippletree.kinematics.joint_sweeps.sweep_joint
-        matrices = whippletree.system.matrix_calls.matrices
-        show = whippletree.viewer.show
-    else:
-        simulate = Verb("whippletree.studies", "simulate")
-        simulate_many = Verb("whippletree.studies", "simulate_many")
-        realtime = Verb("whippletree.realtime", "realtime")
-        equilibrium = Verb("whippletree.equilibria.equilibrium", "equilibrium")
-        linearize = Verb("whippletree.linear", "linearize")
-        inverse_kinematics = Verb("whippletree.kinematics.inverse_kinematics", "inverse_kinematics")
-        sweep_joint = Verb("whippletree.kinematics.joint_sweeps", "sweep_joint")
-        matrices = Verb("whippletree.system.matrix_calls", "matrices")
-        show = Verb("whippletree.viewer", "show")
+    simulate = Verb(lambda: whippletree.studies.simulate)
+    simulate_many = Verb(lambda: whippletree.studies.simulate_many)
+    realtime = Verb(lambda: whippletree.realtime.realtime)
+    equilibrium = Verb(lambda: whippletree.equilibria.equilibrium)
+    linearize = Verb(lambda: whippletree.linear.linearize)
+    inverse_kinematics = Verb(lambda: whippletree.kinematics.inverse_kinematics.inverse_kinematics)
+    sweep_joint = Verb(lambda: whippletree.kinematics.joint_sweeps.sweep_joint)
+    matrices = Verb(lambda: whippletree.system.matrix_calls.matrices)
+    show = Verb(lambda: whippletree.viewer.show)
 
     # ------------------------------------------------------------------ other coordinates
 
