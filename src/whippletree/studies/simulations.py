@@ -211,17 +211,23 @@ def further_runs_of(
     """
     controller = run.controller if controller is None else controller
     how, remembered = further_runs(run.simulation), controller_state(controller)
+    further: list[tuple[SampledRun, dict[str, Any]]] = []
 
     def begin(changed: dict[str, object]) -> SampledRun:
         restore_controller(controller, remembered)
         kept = options if "method" not in changed else options | {"spectral_radius": None}
-        other = Simulation(run.simulation.system, **kept | changed)
+        other = begun_simulation(run.simulation.system, kept | changed)
         other.plans = run.simulation.plans.from_start()  # none is made twice
-        return SampledRun(other, run.until if run.looks is None else run.looks, controller, run.period)
+        again = SampledRun(other, run.until if run.looks is None else run.looks, controller, run.period)
+        further.append((again, kept | changed))
+        return again
 
     def again() -> Agreement:
         reached = controller_state(controller)
         found = agreement(run, begin, how)
+        for one, given in further:
+            if one.finished:
+                give_back(one.simulation, given)
         restore_controller(controller, reached)
         return found
 

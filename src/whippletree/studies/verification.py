@@ -55,7 +55,7 @@ _LEAST_WORK = 500.0
 _SMALL_LEAST_WORK = 5000.0
 """Work that is always allowed, the second in trees with few freedoms: less than a millisecond."""
 
-_LOOKS = 20
+_LOOKS = 10
 """How often a further run is looked at, about, until its work is done."""
 
 WELL = 3.0
@@ -210,19 +210,15 @@ def agreement(first: SampledRun, begin: Callable[[dict[str, object]], SampledRun
     runs: list[SampledRun] = []
     steps, said, failed, same, lost = first.simulation.steps, "", False, False, False
 
-    def left_by(run: SampledRun) -> bool:
-        made = min(len(known), run.made)
-        return _left(system, known[:made], run.rows[:made], sizes)
-
     for options in how.options:
-        again = begin(options)
+        again, departure = begin(options), _Departure(system, known, sizes)
         try:
-            left -= _go(again, left, left_by)
+            left -= _go(again, left, departure.of)
         except SimulationError as error:
             said, failed = f", which failed: {error}", True
         same |= again.finished and again.simulation.steps > _AS_MANY * steps
         runs.append(again)
-        steps, lost = again.simulation.steps, left_by(again)
+        steps, lost = again.simulation.steps, departure.of(again)
         if failed or lost:
             break
     made = min(len(known), *(run.made for run in runs))
@@ -262,21 +258,36 @@ def _sizes(system: System, rows: Array) -> Array:
     return np.concatenate([np.ptp(rows[:, : system.nq], axis=0), np.abs(rows[:, system.nq :]).max(axis=0)])
 
 
-def _left(system: System, rows: Array, others: Array, sizes: Array) -> bool:
-    """Tell whether another run has come as far from the first as some joint goes that moves well: no digit is right."""
-    by, by_v, nq = system_interface.coordinate_scale(system), system_interface.scale(system), system.nq
-    moved = largest(sizes[:nq] / by), largest(sizes[nq : nq + system.nv] / by_v)
-    for use in system.description.coordinate_owners:
-        q, v = system.q_slice(use.name), system.v_slice(use.name)
-        seen = (
-            (q, _same_sign(rows, others, q, use), by[q], moved[0]),
-            (slice(nq + v.start, nq + v.stop), others[:, nq + v.start : nq + v.stop], by_v[v], moved[1]),
-        )
-        for at, other, unit, most in seen:
-            size = largest(sizes[at])
-            if size > _MOVING * most * largest(unit) and largest(rows[:, at] - other) >= size:
-                return True
-    return False
+class _Departure:
+    """Tells when another run has come as far from the first as some joint goes that moves well: no digit is right."""
+
+    def __init__(self, system: System, known: Array, sizes: Array) -> None:
+        by, by_v, nq = system_interface.coordinate_scale(system), system_interface.scale(system), system.nq
+        moved = largest(sizes[:nq] / by), largest(sizes[nq : nq + system.nv] / by_v)
+        self._known, self._limits = known, np.full(len(sizes), np.inf)
+        self._turning: list[tuple[slice, JointUse]] = []
+        for use in system.description.coordinate_owners:
+            q, v = system.q_slice(use.name), system.v_slice(use.name)
+            if use.joint.quaternion:
+                self._turning.append((q, use))
+            of_rates = slice(nq + v.start, nq + v.stop)
+            for at, unit, most in ((q, by[q], moved[0]), (of_rates, by_v[v], moved[1])):
+                size = largest(sizes[at])
+                if size > _MOVING * most * largest(unit):
+                    self._limits[at] = size
+        self._compared, self._found = 0, False
+
+    def of(self, run: SampledRun) -> bool:
+        """Tell it of a run, each of whose rows is compared once; always the same run."""
+        made = min(len(self._known), run.made)
+        known, other = self._known[self._compared : made], run.rows[self._compared : made]
+        if self._turning:
+            other = other.copy()
+        for q, use in self._turning:
+            other[:, q] = _same_sign(known, other, q, use)
+        self._compared = made
+        self._found = self._found or bool((np.abs(known - other) >= self._limits).any())
+        return self._found
 
 
 class _ComparedNumbers(NamedTuple):
