@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from whippletree.errors import AssemblyWarning, DynamicsError, StateError
+from whippletree.errors import AssemblyWarning, DynamicsError, StateError, WhippletreeError
 from whippletree.foundation.user_frames import warn
 from whippletree.kernels.kernel import Array
 from whippletree.model.argument_types import Freedoms, JointValues
 from whippletree.spatial.scales import vanishing
-from whippletree.system.calls import checked_out, number_of_threads
+from whippletree.system.calls import batch_shape, checked_out, number_of_threads
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import as_array, state_in_batch
@@ -50,6 +50,45 @@ class ClosureServices:
     def conditions(self, t: ArrayLike, parameters: ParameterValues) -> Conditions:
         """Return time and parameters, as given, under which the closures are looked at."""
         return self.loops.conditions(self._inputs.time(t), self._inputs.parameter_set(parameters))
+
+    def for_each(
+        self, answer: Callable[..., Array], t: ArrayLike, parameters: ParameterValues, **vectors: Array
+    ) -> Array:
+        """Return `answer(conditions, *vectors)` at a state, or at each state of a batch, under its own conditions.
+
+        The leading sizes of time, parameters and vectors broadcast. What is wrong with a state of a batch is said with
+        its index. An empty batch is answered with the sizes of its last vector.
+
+        >>> s = four_bar()
+        >>> states = np.stack([s.q0, s.q0, s.q0])
+        >>> s.kernels.closures.for_each(lambda where, q: q[:1], 0.0, None, q=states).shape
+        (3, 1)
+        """
+        inputs = self._inputs
+        given = {**vectors, "t": as_array(t, inputs.argument("t", 1)), "parameters": inputs.parameter_sets(parameters)}
+        shape = self.common_shape(**given)
+        rows = {name: np.broadcast_to(x, (*shape, x.shape[-1])) for name, x in given.items() if x is not None}
+        found: list[Array] = []
+        for index in np.ndindex(shape):
+            one = {name: np.array(x[index]) for name, x in rows.items()}
+            where = self.loops.conditions(inputs.time(one.pop("t")), one.pop("parameters", None))
+            try:
+                found.append(answer(where, *one.values()))
+            except WhippletreeError as error:
+                if not shape:
+                    raise
+                raise type(error)(f"{state_in_batch(index).strip()}: {error}") from None
+        answers = np.array(found) if found else np.zeros((0, [*vectors.values()][-1].shape[-1]))
+        return answers.reshape((*shape, *answers.shape[1:]))
+
+    def common_shape(self, **given: Array | None) -> tuple[int, ...]:
+        """Return the shape to which the leading sizes of arguments broadcast; those that do not fit are named.
+
+        >>> four_bar().kernels.closures.common_shape(q=np.zeros((3, 1, 4)), v=np.zeros((2, 4)))
+        (3, 2)
+        """
+        sizes = {name: 0 if x is None else x.shape[-1] for name, x in given.items()}
+        return batch_shape([self._inputs.argument(name, n) for name, n in sizes.items()], [*given.values()])
 
     def begin(self, q: Array, dependent: Freedoms | None) -> tuple[Array, Array]:
         """Decide about the loops at a closed configuration, and return a configuration and velocities to start."""
@@ -145,13 +184,15 @@ class ClosureServices:
         return self._engine.equations.loop_plan.penalty_error() if self.closed else 0.0
 
     def check_motion(self, q: Array, v: Array, a: Array, t: ArrayLike, parameters: ParameterValues) -> None:
-        """Refuse states or accelerations that do not satisfy the closures."""
-        where = self.conditions(t, parameters)
-        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], a.shape[:-1])
-        rows = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a)]
-        for one_q, one_v, one_a in zip(*rows, strict=True):
-            self.loops.consistency.check(one_q, one_v, where)
-            self.loops.consistency.check_accelerations(one_q, one_v, one_a, where)
+        """Refuse states or accelerations that do not satisfy the closures, each under its own conditions."""
+        consistency = self.loops.consistency
+
+        def check(where: Conditions, q: Array, v: Array, a: Array) -> Array:
+            consistency.check(q, v, where)
+            consistency.check_accelerations(q, v, a, where)
+            return a
+
+        self.for_each(check, t, parameters, q=q, v=v, a=a)
 
     @property
     def closure_rows(self) -> tuple[str, ...]:
@@ -231,13 +272,21 @@ class ClosureServices:
         """Return a basis of all motions that the loops allow, prescribed joints moving too."""
         if not self.closed or not self._engine.equations.prescribed:
             return self.motion_basis(q, t=t, parameters=parameters)
-        where = self.conditions(t, parameters)
-        bases = [self.loops.consistency.motions(one, where, moving=True) for one in q.reshape(-1, q.shape[-1])]
-        return np.array(bases).reshape(*q.shape[:-1], self.nv, -1)
+        motions = self.loops.consistency.motions
+        return self.for_each(lambda where, one: motions(one, where, moving=True), t, parameters, q=q)
 
     def self_stresses(self, q: Array, t: ArrayLike, parameters: ParameterValues) -> Array:
-        """Return the reactions (n_joints, 6, k) that balance by themselves at one configuration, singular or not."""
-        return self.loops.consistency.self_stresses(q, self.conditions(t, parameters))
+        """Return the reactions (..., n_joints, 6, k) that balance by themselves, singular or not; k is the most."""
+        stresses: list[Array] = []
+
+        def count(where: Conditions, one: Array) -> Array:
+            stresses.append(self.loops.consistency.self_stresses(one, where))
+            return np.array(stresses[-1].shape[-1])
+
+        counts = self.for_each(count, t, parameters, q=q)
+        most = counts.max(initial=0)
+        padded = np.array([np.pad(Z, ((0, 0), (0, 0), (0, most - Z.shape[-1]))) for Z in stresses])
+        return padded.reshape((*counts.shape, *padded.shape[1:]))
 
     def actuator_efforts(
         self,
@@ -267,13 +316,14 @@ class ClosureServices:
         left = np.abs(np.einsum("...ij,...j->...i", A, efforts) - needed)
         if not vanishing(left, needed, tree, share=1e-8).all():
             at = np.unravel_index(int(left.argmax()), left.shape)[:-1]
-            one_q = np.broadcast_to(q, (*left.shape[:-1], q.shape[-1]))[at]
-            one_t = float(np.ravel(np.asarray(t, dtype=np.float64))[0])
+            values = inputs.parameter_sets(parameters)
+            given = (q, as_array(t, inputs.argument("t", 1)), np.zeros(0) if values is None else values)
+            one_q, one_t, one_set = (np.broadcast_to(x, (*left.shape[:-1], x.shape[-1]))[at] for x in given)
             freedoms = [(self._states.joint_of(int(i)), int(i)) for i in np.flatnonzero(acting)]
             named = [(joint, i - self._states.v_slice(joint).start) for joint, i in freedoms]
             raise DynamicsError(
                 f"these {len(named)} actuated freedoms cannot make this motion{state_in_batch(tuple(map(int, at)))}: "
-                f"{uncontrolled(one_q, named, one_t, parameters)}"
+                f"{uncontrolled(one_q, named, float(one_t[0]), None if values is None else one_set)}"
             )
         shape = (*efforts.shape[:-1], self.nv)
         result = np.empty(shape) if out is None else checked_out(out, shape)

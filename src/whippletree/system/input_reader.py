@@ -108,9 +108,15 @@ class InputReader:
         array = self.configurations(q)
         if array.ndim != 1:
             raise StateError(f"this call takes one configuration of {self.nq} numbers, not a batch")
+        return self.finite_configurations(array)
+
+    def finite_configurations(self, q: JointValues) -> Array:
+        """Return one configuration (nq) of finite numbers, or a batch of them."""
+        array = self.configurations(q)
         if not np.isfinite(array).all():
-            i = int(np.flatnonzero(~np.isfinite(array))[0])
-            raise StateError(f"q[{i}] is {array[i]}: {self.states.position_label(i)} must be a finite number")
+            *state, i = (int(k) for k in np.argwhere(~np.isfinite(array))[0])
+            label, value = self.states.position_label(i), array[(*state, i)]
+            raise StateError(f"q[{i}]{state_in_batch(tuple(state))} is {value}: {label} must be a finite number")
         return array
 
     def velocities(self, v: ArrayLike) -> Array:
@@ -191,6 +197,13 @@ class InputReader:
 
     def motion(self, values: JointValues, name: str) -> tuple[Array, Mask]:
         """Return velocities, accelerations or efforts, by joint or whole, and which were given by joint."""
+        result, given = self.motions(values, name)
+        if result.ndim != 1:
+            raise StateError(f"{name} must be one vector of {self.nv} finite numbers, or numbers by joint")
+        return result, given
+
+    def motions(self, values: JointValues, name: str) -> tuple[Array, Mask]:
+        """Return the same as `motion`, or a batch of them."""
         given = np.zeros(self.nv, dtype=bool)
         if values is None:
             return np.zeros(self.nv), given
@@ -199,7 +212,7 @@ class InputReader:
             given = self.freedoms(values, name)
         else:
             result = np.array(as_array(values, self.argument(name, self.nv)))
-        if result.ndim != 1 or not np.isfinite(result).all():
+        if not np.isfinite(result).all():
             raise StateError(f"{name} must be one vector of {self.nv} finite numbers, or numbers by joint")
         return result, given
 
@@ -335,15 +348,25 @@ class InputReader:
 
     def parameter_set(self, values: JointValues) -> Array | None:
         """Return one set of parameters, or None for those described."""
+        array = self.parameter_sets(values)
+        if array is not None and array.ndim != 1:
+            raise StateError("this call takes one set of parameters, not a batch")
+        return array
+
+    def parameter_sets(self, values: JointValues) -> Array | None:
+        """Return one set of parameters, or a batch of them, all finite; None for those described.
+
+        >>> from whippletree.system.example_systems import quarter_car
+        >>> quarter_car().kernels.inputs.parameter_sets({}) is None
+        True
+        """
         values = self.parameters(values)
         if values is None:
             return None
         array = self.parameter_array(values)
-        if array.ndim != 1:
-            raise StateError("this call takes one set of parameters, not a batch")
-        for parameter, value in zip(self.description.parameters, array, strict=True):
-            if not np.isfinite(value):
-                raise StateError(f'parameter "{parameter.name}" is {value}: it must be a finite number')
+        for *state, i in np.argwhere(~np.isfinite(array)).tolist():
+            name, value = self.description.parameters[i].name, array[(*state, i)]
+            raise StateError(f'parameter "{name}"{state_in_batch(tuple(state))} is {value}: it must be a finite number')
         return array
 
     def parameter_array(self, values: JointValues) -> Array:
@@ -360,7 +383,8 @@ class InputReader:
         try:
             return np.stack(np.broadcast_arrays(*columns), axis=-1)
         except ValueError:
-            raise StateError("the parameters' batches do not fit together") from None
+            sizes = ", ".join(f'"{name}" {np.shape(value)}' for name, value in values.items())
+            raise StateError(f"the parameters' batches do not fit together: {sizes}; all sizes must agree") from None
 
     def _check_bodies(self, values: ArrayLike) -> None:
         """Refuse parameters that make a mass negative, or an inertia one that no body can have."""

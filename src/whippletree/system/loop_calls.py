@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -16,7 +16,7 @@ from whippletree.model.argument_types import JointValues
 from whippletree.system.call_options import HoldOptions, TimeOptions
 from whippletree.system.evaluator import CallOptions
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
-from whippletree.system.input_reader import Mask
+from whippletree.system.input_reader import Mask, as_array
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.public_call import public_call
 from whippletree.system.system_parts import SystemParts
@@ -98,6 +98,11 @@ class LoopCalls(SystemParts):
     def _under(self, options: TimeOptions) -> Conditions:
         """Return the time and the parameters of some options."""
         return self.kernels.closures.conditions(options.get("t", 0.0), options.get("parameters"))
+
+    def _many(self, options: TimeOptions) -> bool:
+        """Tell whether there are many times or many sets of parameters."""
+        values = self._inputs.parameter_sets(options.get("parameters"))
+        return np.ndim(options.get("t", 0.0)) > 1 or (values is not None and values.ndim > 1)
 
     def _held(self, options: HoldOptions) -> Mask:
         """Return which freedoms are held."""
@@ -204,17 +209,32 @@ class LoopCalls(SystemParts):
     def consistent_velocities(self, q: ArrayLike, v: JointValues = None, **options: Unpack[HoldOptions]) -> Array:
         """Return the velocities nearest to `v` (by joint, or nv) that the loops allow; those named or held stay.
 
+        Leading sizes of `q`, `v`, times and parameters broadcast; an error tells which state of a batch it is about.
+
         >>> s = four_bar()
         >>> v = s.consistent_velocities(s.q0, {"A": 1.0})
         >>> bool(abs(v[0] - 1.0) < 1e-12), bool(abs(s.closure_jacobian(s.q0) @ v).max() < 1e-12)
         (True, True)
         """
-        guess, given = self._inputs.motion(v, "v")
+        guess, given = self._inputs.motions(v, "v")
         if not self.kernels.closed:
             self._inputs.idle(q=q, **options)
-            return guess
-        q, where, held = self._inputs.configuration(q), self._under(options), self._held(options)
-        return self.kernels.loops.consistency.velocities(q, guess, where, held, given)
+            return self._all_allowed(options, q=self._inputs.configurations(q), v=guess)
+        q, held = self._inputs.finite_configurations(q), self._held(options)
+        nearest = self.kernels.loops.consistency.velocities
+        return self._each(lambda where, q, v: nearest(q, v, where, held, given), options, q=q, v=guess)
+
+    def _each(self, answer: Callable[..., Array], options: TimeOptions, **vectors: Array) -> Array:
+        """Return answers at a state, or at each state of a batch, under its own time and parameters."""
+        return self.kernels.closures.for_each(answer, options.get("t", 0.0), options.get("parameters"), **vectors)
+
+    def _all_allowed(self, options: TimeOptions, **state: Array) -> Array:
+        """Return the last vector of a mechanism without loops as it is, once for each state of a batch."""
+        times = as_array(options.get("t", 0.0), self._inputs.argument("t", 1))
+        values = self._inputs.parameter_sets(options.get("parameters"))
+        shape = self.kernels.closures.common_shape(**state, t=times, parameters=values)
+        *_, motion = state.values()
+        return np.array(np.broadcast_to(motion, (*shape, motion.shape[-1])))
 
     @public_call
     def consistent_accelerations(
@@ -222,18 +242,21 @@ class LoopCalls(SystemParts):
     ) -> Array:
         """Return the accelerations nearest to `a` (by joint, or nv) that the loops allow at a consistent state.
 
+        Leading sizes of `q`, `v`, `a`, times and parameters broadcast, as in `consistent_velocities`.
+
         >>> s = four_bar()
         >>> a = s.consistent_accelerations(s.q0, s.v0, {"A": 2.0})
         >>> bool(abs(a[0] - 2.0) < 1e-12)
         True
         """
-        guess, given = self._inputs.motion(a, "a")
+        guess, given = self._inputs.motions(a, "a")
         if not self.kernels.closed:
             self._inputs.idle(q=q, v=v, **options)
-            return guess
-        q, v = self._inputs.configuration(q), self._inputs.velocities(v)
-        where, held = self._under(options), self._held(options)
-        return self.kernels.loops.consistency.accelerations(q, v, guess, where, held, given)
+            q, v = self._inputs.configurations(q), self._inputs.velocities(v)
+            return self._all_allowed(options, q=q, v=v, a=guess)
+        q, v, held = self._inputs.finite_configurations(q), self._inputs.velocities(v), self._held(options)
+        nearest = self.kernels.loops.consistency.accelerations
+        return self._each(lambda where, q, v, a: nearest(q, v, a, where, held, given), options, q=q, v=v, a=guess)
 
     @public_call
     def closure_residual(self, q: ArrayLike, **options: Unpack[TimeOptions]) -> Array:
@@ -247,7 +270,7 @@ class LoopCalls(SystemParts):
         if not self.kernels.closed:
             self._inputs.idle(**options)
             return np.zeros((*q.shape[:-1], 0))
-        if q.ndim > 1:
+        if q.ndim > 1 or self._many(options):
             return self._evaluate("closure_residual", (q,), CallOptions(**options))
         numbers = self.kernels.loops.numbers
         return np.asarray(numbers.residual(q, *self._under(options)) * numbers.row_scale)
@@ -264,7 +287,7 @@ class LoopCalls(SystemParts):
         if not self.kernels.closed:
             self._inputs.idle(**options)
             return np.zeros((*q.shape[:-1], 0, self._inputs.nv))
-        if q.ndim > 1:
+        if q.ndim > 1 or self._many(options):
             return self._evaluate("closure_jacobian", (q,), CallOptions(**options))
         numbers = self.kernels.loops.numbers
         rows = numbers.full_rows(q, *self._under(options))[0]

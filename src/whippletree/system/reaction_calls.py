@@ -164,12 +164,9 @@ class ReactionCalls(SystemParts):
             return self._evaluate("self_stresses", (q,), CallOptions(t=t, parameters=parameters, joints=joints))
         except DynamicsError:  # some configuration is singular: one by one, their numbers may differ
             q = self._inputs.configurations(q)
-            found = [self.kernels.closures.self_stresses(one, t, parameters) for one in q.reshape(-1, q.shape[-1])]
-            most = max(Z.shape[-1] for Z in found)  # not empty: at least the singular configuration
-            padded = np.array([np.pad(Z, ((0, 0), (0, 0), (0, most - Z.shape[-1]))) for Z in found])
+            found = self.kernels.closures.self_stresses(q, t, parameters)
             order = self._inputs.states.plan.joint_names
-            some = padded[:, [order.index(name) for name in joints or order]]
-            return some.reshape(*q.shape[:-1], *some.shape[1:])
+            return found[..., [order.index(name) for name in joints or order], :, :]
 
     @public_call
     def closure_forces(

@@ -307,7 +307,7 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
 
         With loops, or with `actuators`, only those joints act (names, or (name, index) pairs; all joints by default).
         If there are more of them than freedoms, the efforts of least norm are returned; if there are too few for the
-        motion, it is refused.
+        motion, it is refused. Of a batch, each state is looked at with its own parameters.
 
         >>> pendulum().inverse_dynamics([0.0], [0.0], [0.0]).round(6)
         array([-9.81])
