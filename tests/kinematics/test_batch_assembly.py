@@ -172,3 +172,112 @@ def test_guesses_by_joint_and_trees() -> None:
 def test_bad_guesses_are_refused(guess: object, words: str) -> None:
     with pytest.raises(wt.WhippletreeError, match=words):
         assemble_batch(four_bar(), guess)
+
+
+def lengths() -> np.ndarray:
+    return np.linspace(0.6, 1.1, 5)
+
+
+@functools.cache
+def stretched() -> wt.System:
+    """A four-bar whose crank's length is a parameter."""
+    m = wt.Mechanism("stretched")
+    length = m.parameter("crank length", 1.0)
+    crank, coupler, rocker = (
+        m.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1)) for name in ("crank", "coupler", "rocker")
+    )
+    m.revolute("A", m.ground, crank, axis="y")
+    m.revolute("B", crank, coupler, at=(length, 0, 0), axis="y")
+    m.revolute("C", coupler, rocker, at=(2, 0, 0), at_child=(1.5, 0, 0), axis="y")
+    m.revolute("D", m.ground, rocker, at=(2, 0, 0), axis="y")
+    return m.build(guess={"A": 1.0, "B": -0.7})
+
+
+def test_each_configuration_has_its_own_lengths_as_by_hand() -> None:
+    s, given = stretched(), {"crank length": lengths()}
+    angles = np.linspace(0.8, 1.2, 5)
+    guess = np.tile(s.q0, (5, 1))
+    guess[:, 0] = angles
+    q = s.assemble(guess, hold=["A"], parameters=given)
+    end = lengths() * np.exp(1j * angles)
+    far = abs(2 - end)
+    branch = np.sign(np.sin(s.q0[0] + s.q0[1] - np.angle(2 - np.exp(1j * s.q0[0]))))
+    coupler = np.angle(2 - end) + branch * np.arccos((far**2 + 2**2 - 1.5**2) / (4 * far))
+    rocker = np.angle(end + 2 * np.exp(1j * coupler) - 2)
+    expected = np.stack([angles, coupler - angles, rocker - coupler, rocker], axis=-1)
+    assert np.abs(np.sin((q - expected) / 2)).max() < SAME
+    for row, one, length in zip(q, guess, lengths(), strict=True):
+        alone = s.assemble(one, hold=["A"], parameters={"crank length": length})
+        assert np.abs(row - alone).max() < SAME
+        assert np.abs(s.closure_residual(row, parameters={"crank length": length})).max() < 1e-10
+
+
+def test_guesses_and_sets_of_parameters_broadcast() -> None:
+    s, given = stretched(), {"crank length": lengths()}
+    guess = np.stack([s.q0, s.q0 + 0.02, s.q0 - 0.02])[:, None]
+    q = s.assemble(guess, parameters=given)
+    assert q.shape == (3, 5, 4)
+    for k, length in enumerate(lengths()):
+        for row, one in zip(q[:, k], guess[:, 0], strict=True):
+            assert np.abs(row - s.assemble(one, parameters={"crank length": length})).max() < SAME
+    assert s.assemble({"A": np.full(3, 1.0)}, parameters={"crank length": [0.98]}).shape == (3, 4)
+    assert s.assemble(s.q0, parameters={"crank length": np.zeros(0)}).shape == (0, 4)
+    near = {"crank length": np.array([0.98, 1.02])}
+    alone = [s.assemble({"A": 1.0}, parameters={"crank length": length}) for length in near["crank length"]]
+    assert np.abs(s.assemble({"A": 1.0}, parameters=near) - alone).max() < SAME
+
+
+def test_lengths_that_cannot_be_closed_are_told_and_cost_the_others_nothing() -> None:
+    s, given = stretched(), {"crank length": np.array([0.9, 9.0, 1.0, 8.0])}
+    with pytest.warns(wt.AssemblyWarning, match=r"not closed: 1, 3; in 1, the loop of"):
+        found = assemble_batch(s, s.q0[None], parameters=given)
+    assert found.closed.tolist() == [True, False, True, False]
+    assert np.isnan(found.q[[1, 3]]).all()
+    for row, far in ((1, 9.0 - 5.5), (3, 8.0 - 5.5)):  # the crank reaches as much beyond the three other links
+        with pytest.raises(wt.AssemblyError, match=r'the loop of "C" .* cannot be closed'):
+            s.assemble(s.q0, parameters={"crank length": given["crank length"][row]})
+        residual = s.closure_residual(found.least_open[row], parameters={"crank length": given["crank length"][row]})
+        assert 'the loop of "C"' in found.reason(row)
+        assert np.linalg.norm(residual[3:]) > far / 2
+    others = assemble_batch(s, s.q0[None], parameters={"crank length": [0.9, 1.0]})
+    assert (found.q[[0, 2]] == others.q).all()
+
+
+def test_a_linkage_of_special_dimensions_is_closed_with_each_of_its_sizes() -> None:
+    """Bennett's linkage moves by its dimensions alone; one of another size stands at the same angles."""
+    alpha, beta = 0.7, 1.6
+    long = np.sin(beta) / np.sin(alpha)
+    m = wt.Mechanism("Bennett")
+    size = m.parameter("size", 1.0)
+    links = [m.ground, *(m.body(f"link {k}", mass=1.0, inertia=(0.1, 0.1, 0.1)) for k in range(3)), m.ground]
+    for k, (twist, length) in enumerate([(beta, long), (alpha, 1.0)] * 2):
+        axis = (0.0, -np.sin(twist), np.cos(twist))
+        m.revolute(f"{k}", links[k], links[k + 1], at=(length * size, 0, 0), axis=axis, axis_child="z")
+    s = m.build()
+    assert (s.mobility.gruebler, s.mobility.mobility) == (-2, 1)
+    sizes = np.array([0.5, 1.0, 2.0])
+    guess = s.q0 + np.array([0.05, 0.0, 0.0, 0.0])
+    q = s.assemble(guess, hold=["0"], parameters={"size": sizes})
+    assert np.abs(q - q[1]).max() < SAME
+    for row, one in zip(q, sizes, strict=True):
+        assert np.abs(s.closure_residual(row, parameters={"size": one})).max() < 1e-10
+        assert np.abs(row - s.assemble(guess, hold=["0"], parameters={"size": one})).max() < SAME
+        assert np.abs(row - s.q0).max() > 0.04
+
+
+def test_sizes_that_do_not_fit_and_poses_are_refused_by_name() -> None:
+    s, given = stretched(), {"crank length": lengths()}
+    for wrong, words in (
+        (np.tile(s.q0, (3, 1)), r"do not fit together: guess \(3, 4\), parameters \(5, 1\)"),
+        ({"A": [1.0, 1.1]}, r"do not fit together: 2 configurations, parameters \(5, 1\)"),
+        ({"coupler": np.eye(4)}, '"coupler" is a body or frame, whose pose is a guess for one configuration'),
+    ):
+        with pytest.raises(wt.StateError, match=words):
+            s.assemble(wrong, parameters=given)
+    for call in (
+        lambda: s.sweep_joint("A", [1.0, 1.1], parameters=given),
+        lambda: s.inverse_kinematics({"coupler": np.eye(4)}, parameters=given),
+        lambda: s.simulate(0.1, parameters=given),
+    ):
+        with pytest.raises(wt.StateError, match="one set of parameters"):
+            call()

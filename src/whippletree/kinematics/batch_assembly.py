@@ -30,6 +30,7 @@ from whippletree.system.calls import number_of_threads
 from whippletree.system.evaluator import CallOptions
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
+from whippletree.system.loop_plan import Conditions
 from whippletree.system.ranks import rank_of
 from whippletree.system.tolerances import (
     ASSEMBLY_ROUNDING,
@@ -76,7 +77,7 @@ class Assemblies:
     closed: Mask
     straight: Mask
     least_open: Array
-    _complaint: Callable[[Array], str]
+    _complaint: Callable[[int], str]
 
     @property
     def failed(self) -> Indices:
@@ -86,7 +87,7 @@ class Assemblies:
     def reason(self, index: int) -> str:
         """Say which loop stays open in a configuration, and by how much; nothing if it is closed."""
         index = place_among(index, len(self), "index")
-        return "" if self.closed[index] else self._complaint(self.least_open[index])
+        return "" if self.closed[index] else self._complaint(index)
 
     def __len__(self) -> int:
         return len(self.q)
@@ -131,8 +132,9 @@ def assemble_batch(
 
     `guesses` are configurations (n, nq), or coordinates (n) by joint. Options: `hold`, joints that stay where their
     guess is; `restart=False`, to give a configuration up if it cannot be closed straight from its guess, instead of
-    trying other starts as `assemble` does; `t`, `parameters`, `threads`. Answers are those of `assemble`, one by
-    one. See `whippletree.kinematics`.
+    trying other starts as `assemble` does; `t`, `parameters`, `threads`. There may be as many sets of parameters, one
+    for each guess, and one guess is enough for many sets. Answers are those of `assemble`, one by one. See
+    `whippletree.kinematics`.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> found = assemble_batch(four_bar(), {"A": [0.5, 1.2]}, hold=["A"])
@@ -140,6 +142,7 @@ def assemble_batch(
     (array([ True,  True]), (2, 4))
     """
     q, given = read_guesses(system, guesses)
+    q, parameters = _paired(system, q, parameters)
     held, again = system.kernels.inputs.freedoms(hold, "hold"), truth(restart, "restart=")
     if not system.kernels.closed:
         system.kernels.inputs.idle(t=t, parameters=parameters, hold=hold)
@@ -152,6 +155,20 @@ def assemble_batch(
     return found
 
 
+def _paired(system: System, q: Array, parameters: ParameterValues) -> tuple[Array, Array | None]:
+    """Return as many guesses (n, nq) as sets of parameters (n, np), or one set for all of them."""
+    values = system.kernels.inputs.parameter_sets(parameters)
+    if values is None or values.ndim == 1:
+        return q, values
+    if values.ndim > 2 or (len(values) != len(q) and 1 not in (len(values), len(q))):
+        raise StateError(
+            f"guesses and parameters do not fit together: {len(q)} configurations, parameters {values.shape}; give "
+            f"one set of parameters for each configuration, of the shape ({len(q)}, {values.shape[-1]}), or one for all"
+        )
+    count = len(values) if len(q) == 1 else len(q)
+    return np.array(np.broadcast_to(q, (count, q.shape[1]))), np.broadcast_to(values, (count, values.shape[1]))
+
+
 def read_guesses(system: System, guesses: ArrayLike | ByJoint) -> tuple[Array, list[Mask]]:
     """Return guesses, by joint or whole, as configurations (n, nq), and which freedoms are named, joint by joint.
 
@@ -162,6 +179,7 @@ def read_guesses(system: System, guesses: ArrayLike | ByJoint) -> tuple[Array, l
     inputs, states = system.kernels.inputs, system.kernels.states
     given: list[Mask] = []
     if isinstance(guesses, Mapping):
+        _refuse_poses(system, guesses)
         columns = {name: _column(system, name, value) for name, value in guesses.items()}
         counts = {len(column) for column in columns.values()} - {1}
         if len(counts) > 1:
@@ -182,6 +200,18 @@ def read_guesses(system: System, guesses: ArrayLike | ByJoint) -> tuple[Array, l
     return states.normalize(q), given
 
 
+def _refuse_poses(system: System, guesses: ByJoint) -> None:
+    """Say of a body or frame among guesses by joint that poses are for one configuration."""
+    owners = {use.name for use in system.description.coordinate_owners}
+    for key in guesses:
+        name = getattr(key, "name", key)
+        if name in system.description.places and name not in owners:
+            raise StateError(
+                f'guess: "{name}" is a body or frame, whose pose is a guess for one configuration with one set of '
+                "parameters: assemble one by one, or give many guesses by joint"
+            )
+
+
 def _column(system: System, name: JointLike, value: ArrayLike) -> Array:
     """Return a joint's coordinates (n, k) in all configurations."""
     where = system.kernels.states.q_slice(name)
@@ -196,7 +226,9 @@ def _column(system: System, name: JointLike, value: ArrayLike) -> Array:
 
 
 class BatchCloser:
-    """Closes the loops of many configurations under one set of conditions (time and parameters).
+    """Closes the loops of many configurations at one time, with one set of parameters or one for each of them.
+
+    Where each has its own, `rows` tells which configurations are meant.
 
     Configurations are closed one by one, by the assembler, where machine code would be too long, where data are
     rounded, and where loops lose rank as they close (`_special`) and what is held does not determine them: there, which
@@ -208,14 +240,20 @@ class BatchCloser:
     ) -> None:
         inputs, loops = system.kernels.inputs, system.kernels.loops
         self.system, self.threads = system, number_of_threads(threads)
-        self.conditions = loops.conditions(inputs.time(t), inputs.parameter_set(parameters))
-        self.options = CallOptions(t=inputs.time(t), parameters=parameters)
+        self._values = inputs.parameter_sets(parameters)
+        self.many = self._values is not None and self._values.ndim > 1
+        self._first = loops.conditions(inputs.time(t), self._values)
+        self.options = CallOptions(t=self._first.t, parameters=self._values)
         self.assembler: Assembler = loops.assembler
         self.scale: Array = loops.numbers.column_scale
         self._numbers, self._plan = loops.numbers, system.kernels.loop_plan
         self._short = self._numbers.families is None and (
             _estimated_operations([len(block.rows) for block in self._numbers.blocks]) <= LONGEST_CLOSING_LINE
         )
+
+    def conditions(self, row: int = 0) -> Conditions:
+        """Return time and parameters of a configuration."""
+        return self._first._replace(parameters=self._first.parameters[row]) if self.many else self._first
 
     # ------------------------------------------------------------------ from guesses to assemblies
 
@@ -231,7 +269,7 @@ class BatchCloser:
             moved = np.abs(self.system.difference(guess, q) / self.scale)[:, named]
             straight &= moved.max(axis=-1, initial=0.0) <= HELD_OFF
         closed = worst <= max(CLOSED, self.assembler.numbers.accuracy)
-        complaint = lambda one: self.assembler.complaint(one, held, self.conditions)  # noqa: E731
+        complaint = lambda row: self.assembler.complaint(q[row], held, self.conditions(row))  # noqa: E731
         return Assemblies(np.where(closed[:, None], q, np.nan), closed, straight & closed, q, complaint)
 
     def _straight(self, guess: Array, fewer: Sequence[Mask]) -> tuple[Array, Array]:
@@ -242,7 +280,7 @@ class BatchCloser:
                 open_ones = np.flatnonzero(least > CLOSED)
                 if not open_ones.size:
                     return best, least
-                q, worst = self.close(start[open_ones], still)
+                q, worst = self.close(start[open_ones], still, open_ones)
                 better = worst < least[open_ones]
                 best[open_ones[better]], least[open_ones[better]] = q[better], worst[better]
         return best, least
@@ -251,9 +289,9 @@ class BatchCloser:
         self, guess: Array, held: Mask, given: Sequence[Mask], q: Array, worst: Array, straight: Mask
     ) -> None:
         """Leave configurations that are nearly closed to the assembler, which knows how good the data are."""
-        for i in np.flatnonzero((worst > CLOSED) & (worst <= NEARLY_CLOSED)):
+        for i in np.flatnonzero((worst > CLOSED) & (worst <= NEARLY_CLOSED)).tolist():
             try:
-                found = self.assembler.assemble(guess[i], held, given, self.conditions)
+                found = self.assembler.assemble(guess[i], held, given, self.conditions(i))
             except AssemblyError:
                 continue
             q[i], worst[i], straight[i] = found.q, found.residual, found.straight
@@ -271,7 +309,7 @@ class BatchCloser:
             start = self.system.integrate(guess[rows], np.where(fixed, 0.0, away))
             left = np.arange(len(rows))
             for still in (fixed, held) if (fixed & ~held).any() else (held,):
-                there, residual = self.close(start[left], still)
+                there, residual = self.close(start[left], still, rows[left])
                 far = np.abs(self.system.difference(guess[rows[left]], there) / self.scale).sum(axis=-1)
                 done = residual <= CLOSED
                 nearer = done & (far < nearest[left] * (1 - NEARER))
@@ -283,18 +321,19 @@ class BatchCloser:
 
     # ------------------------------------------------------------------ Newton's method on many configurations
 
-    def close(self, q: Array, held: Mask) -> tuple[Array, Array]:
+    def close(self, q: Array, held: Mask, rows: Indices | None = None) -> tuple[Array, Array]:
         """Take damped Newton steps of least norm from configurations (n, nq); return their ends and the residuals.
 
         `held` (nv) is the same for all of them, or (n, nv) one for each.
         """
         if self._suits(held):
             try:
-                return self._newton(np.array(q), held)
+                return self._newton(np.array(q), held, rows)
             except DynamicsError:
                 pass  # a closure that is not finite somewhere: each configuration by itself
         each = np.broadcast_to(held, (len(q), self.system.nv))
-        found = [self.assembler.close(one, still, self.conditions) for one, still in zip(q, each, strict=True)]
+        where = map(self.conditions, range(len(q)) if rows is None else rows.tolist())
+        found = [self.assembler.close(*one) for one in zip(q, each, where, strict=True)]
         return np.array([one for one, _ in found]).reshape(q.shape), np.array([worst for _, worst in found])
 
     def _suits(self, held: Mask) -> bool:
@@ -307,25 +346,32 @@ class BatchCloser:
     def _special(self) -> bool:
         """Whether the loops have more independent rows while open than when closed: they move by special dimensions."""
         start = self.assembler.space.random(np.random.default_rng(0))
-        return rank_of(self._numbers.full_rows(start, *self.conditions)[0]) > self._plan.rank
+        return any(rank_of(G) > self._plan.rank for G in self._full_rows(start))
+
+    def _full_rows(self, q: Array) -> Array:
+        """Return the closures' rows at one configuration, with each set of parameters (n, m, nv)."""
+        if not self.many:
+            return self._numbers.full_rows(q, *self._first)[0][None]
+        rows = self.system.kernels.evaluate("closure_jacobian", (q,), self.options, None, self.threads)
+        return rows / self._numbers.row_scale[:, None] * self.scale
 
     def _determined(self, held: Mask) -> bool:
         """Tell whether nothing can move while some freedoms are held."""
-        G = self._numbers.full_rows(self._plan.q, *self.conditions)[0][:, ~held]
-        return bool(rank_of(G) == G.shape[1])
+        free = ~held
+        return all(rank_of(G[:, free]) == free.sum() for G in self._full_rows(self._plan.q))
 
-    def _newton(self, q: Array, held: Mask) -> tuple[Array, Array]:
+    def _newton(self, q: Array, held: Mask, rows: Indices | None) -> tuple[Array, Array]:
         """Let each configuration take its steps, halved where they are too long, until it is closed or gives up."""
         free = np.where(held, 0.0, 1.0)
-        alike = free.ndim == 1
-        steps, size, worst = self.look(q, free)
+        alike, rows = free.ndim == 1, np.arange(len(q)) if rows is None else rows
+        steps, size, worst = self.look(q, free, rows)
         share, halvings, creeping = np.ones(len(q)), np.zeros(len(q), dtype=int), np.zeros(len(q), dtype=int)
         taken, polished = np.zeros(len(q), dtype=int), np.zeros(len(q), dtype=bool)
         busy = np.flatnonzero(size > ASSEMBLY_ROUNDING) if free.any() else np.zeros(0, dtype=np.intp)
         while busy.size:
             part = share[busy]
             there = self.system.integrate(q[busy], part[:, None] * steps[busy])
-            new_steps, new_size, new_worst = self.look(there, free if alike else free[busy])
+            new_steps, new_size, new_worst = self.look(there, free if alike else free[busy], rows[busy])
             good = new_size < (1 - SUFFICIENT_DECREASE * part) * size[busy]
             gone, stayed = busy[good], busy[~good]
             slow = (part[good] < 1) & (new_size[good] > CREEPING * size[gone])
@@ -345,9 +391,10 @@ class BatchCloser:
             busy = busy[~over]
         return q, worst
 
-    def look(self, q: Array, free: Array) -> tuple[Array, Array, Array]:
+    def look(self, q: Array, free: Array, rows: Indices) -> tuple[Array, Array, Array]:
         """Return the next steps (n, nv), no longer than they are useful, and norm and maximum of the residuals."""
-        found = self.system.kernels.evaluate("closing_step", (q, free), self.options, None, self.threads)
+        options = self.options._replace(parameters=self._first.parameters[rows]) if self.many else self.options
+        found = self.system.kernels.evaluate("closing_step", (q, free), options, None, self.threads)
         steps = found[:, :-2]
         longest = np.abs(steps / self.scale).max(axis=-1, initial=0.0)
         return steps * (LONGEST_STEP / np.maximum(longest, LONGEST_STEP))[:, None], np.sqrt(found[:, -2]), found[:, -1]

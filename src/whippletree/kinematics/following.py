@@ -173,7 +173,7 @@ class InputPath(MotionPath):
         """Say which loop stays open."""
         assert self.closer is not None
         assembler = self.closer.assembler
-        row = assembler.numbers.rows[int(np.abs(assembler.numbers.residual(q, *self.closer.conditions)).argmax())]
+        row = assembler.numbers.rows[int(np.abs(assembler.numbers.residual(q, *self.closer.conditions())).argmax())]
         return f"{assembler.loop_in_words(row.closure)} cannot be closed"
 
     def _brought(self, start: Array, values: Array) -> tuple[Array, Array, bool]:

@@ -80,7 +80,8 @@ class LoopCalls(SystemParts):
 
         Many guesses, (n, nq) or by joint (n), are closed in one call, each on its branch: the configurations (n, nq)
         are NaN where the loops stay open, and an `AssemblyWarning` tells which; see
-        `whippletree.kinematics.assemble_batch`.
+        `whippletree.kinematics.assemble_batch`. So are guesses under many sets of parameters, each with its own
+        lengths: leading sizes broadcast.
 
         >>> s = four_bar()
         >>> q = s.assemble({"A": 1.2})
@@ -91,9 +92,21 @@ class LoopCalls(SystemParts):
         >>> s.assemble({"A": [0.5, 1.2, 2.0]}).shape
         (3, 4)
         """
-        if guess is not None and self._inputs.is_batch(guess):
-            return np.asarray(imported("whippletree.kinematics", "assemble_batch")(self, guess, **options).q)
+        values = self._inputs.parameter_sets(options.get("parameters"))
+        if (values is not None and values.ndim > 1) or (guess is not None and self._inputs.is_batch(guess)):
+            return self._many_assembled({} if guess is None else guess, values, options)
         return self._assembled(guess, options)
+
+    def _many_assembled(self, guess: JointValues, values: Array | None, options: HoldOptions) -> Array:
+        """Return the closed configurations nearest to guesses, or to one guess with many sets of parameters."""
+        assemble_batch = imported("whippletree.kinematics", "assemble_batch")
+        if isinstance(guess, Mapping) or values is None or values.ndim == 1:
+            return np.asarray(assemble_batch(self, guess, **options).q)
+        q = self._inputs.configurations(guess)
+        shape = self.kernels.closures.common_shape(guess=q, parameters=values)
+        q, values = (np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, values))
+        found = assemble_batch(self, q, **{**options, "parameters": values}).q
+        return np.asarray(found.reshape((*shape, q.shape[-1])))
 
     def _under(self, options: TimeOptions) -> Conditions:
         """Return the time and the parameters of some options."""
