@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+from dataclasses import fields
 from typing import Any
 
 import casadi as ca
@@ -10,6 +12,8 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree.simulate import Simulation
+from whippletree.studies.natural_runs import NaturalOptions
 
 
 @functools.cache
@@ -36,6 +40,9 @@ SEVERAL = np.array([1.0, 2.0])
         (1.0, {"progress": "no"}, "progress= must be True, False or a function"),
         (1.0, {"verify": SEVERAL}, "verify= must be True or False"),
         (1.0, {"every": 5e-324}, "take fewer than"),
+        (1.0, {"evry": 0.1}, 'simulate\\(\\) has no option "evry"; there is every, '),
+        (1.0, {"checked": False}, 'simulate\\(\\) has no option "checked"'),
+        (1.0, {"augmented": 1}, 'has no option "augmented", unless formulation="natural"'),
         (
             1.0,
             {"method": "generalized_alpha", "step": 0.1, "spectral_radius": "1"},
@@ -47,6 +54,18 @@ def test_settings_that_are_none(duration: Any, options: dict[str, Any], words: s
     with pytest.raises(wt.StateError, match=words) as caught:
         slider().simulate(duration, **options)
     assert len(str(caught.value)) < 1000
+
+
+def test_what_a_simulation_and_a_run_in_natural_coordinates_take_is_stated_once() -> None:
+    """The signature says all that these take, with their defaults; only the start in time has another name."""
+    shown = inspect.signature(wt.System.simulate).parameters
+    assert not any(one.kind is one.VAR_KEYWORD for one in shown.values())
+    settings = {one.name: one.default for one in inspect.signature(Simulation).parameters.values()}
+    for name in {*settings} - {"system", "t", "checked"}:
+        assert shown[name].default == settings[name]
+    assert {one.name for one in fields(NaturalOptions)} <= {*shown}
+    many = inspect.signature(wt.System.simulate_many).parameters
+    assert {*settings} - {"system", "t", "checked"} <= {*many}
 
 
 def test_a_run_is_not_lost_if_it_cannot_be_measured() -> None:

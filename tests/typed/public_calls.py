@@ -118,6 +118,8 @@ if TYPE_CHECKING:
         s.pose(s.q0, joint)  # type: ignore[arg-type]
         s.sweep_joint("A", values=None)  # type: ignore[arg-type]
         s.simulate("long")  # type: ignore[arg-type]
+        s.simulate(1.0, colour="red")  # type: ignore[call-arg]
+        s.simulate_many(1.0, tolerance="small")  # type: ignore[arg-type]
         wt.Certificate().step  # type: ignore[attr-defined]  # noqa: B018
         wt.rod(length=1.0, weight=1.0)  # type: ignore[call-arg]
         s.q_slice(body)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,6 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.controllers import Controller, checked_period
-from whippletree.simulate.event_handling import OnEvent
 from whippletree.simulate.idle_simulations import give_back
 from whippletree.simulate.progress import ProgressMonitor
 from whippletree.simulate.run_arguments import finite, positive
@@ -26,6 +25,7 @@ from whippletree.simulate.sampled_run import SampledRun
 from whippletree.spatial.scalars import shown
 from whippletree.studies.case_values import CaseValues
 from whippletree.studies.control_blocks import HeldEfforts, march_block, of_one_run
+from whippletree.studies.run_options import MethodSettings, with_run_options
 from whippletree.studies.run_outputs import RunOutput, run_outputs
 from whippletree.studies.runs import Runs, RunStatuses
 from whippletree.studies.simulations import (
@@ -52,6 +52,7 @@ _BETWEEN = 0.05  # seconds between looks at the threads, at which progress is to
 
 
 @user_facing
+@with_run_options
 def simulate_many(
     system: System,
     duration: float,
@@ -71,19 +72,11 @@ def simulate_many(
     period: float | None = None,
     block: int = 256,
     start: str | None = None,
-    method: str | None = None,
-    step: float | None = None,
-    tolerance: float = 1e-8,
-    adaptive: bool | None = None,
-    spectral_radius: float | None = None,
-    max_step: float | None = None,
-    formulation: str = "auto",
-    baumgarte: object = None,
     coordinates: str = "joint",
-    on_event: OnEvent = None,
     verify: bool = False,
     time_limit: float | None = None,
     progress: bool | Callable[[float], None] = False,
+    **settings: Unpack[MethodSettings],
 ) -> Runs:
     """Simulate many runs, each as `simulate` would alone and to the same bits; return `Runs`.
 
@@ -110,16 +103,10 @@ def simulate_many(
     """
     values = CaseValues(system, q=q, v=v, z=z, tau=tau, parameters=parameters, t0=t0)
     options: dict[str, Any] = {
-        "method": method,
-        "step": step,
-        "tolerance": tolerance,
-        "adaptive": adaptive,
-        "spectral_radius": spectral_radius,
-        "max_step": max_step,
-        "formulation": formulation,
-        "baumgarte": baumgarte,
+        "tolerance": 1e-8,
+        "formulation": "auto",
+        **settings,
         "coordinates": coordinates,
-        "on_event": on_event,
         "verify": verify,
         "time_limit": None if time_limit is None else positive(time_limit, "time_limit"),
         "start": start,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
-from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +14,6 @@ from whippletree.errors import ResultError, SimulationError, StateError
 from whippletree.foundation.arrays import FilePath
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
-from whippletree.model.names import quoted
 from whippletree.results.output_files import new_file
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.controllers import Controller, controller_state, restore_controller
@@ -30,6 +26,7 @@ from whippletree.simulate.simulation import Simulation
 from whippletree.spatial.scalars import shown, truth
 from whippletree.studies.absolute_runs import COORDINATES, simulate_absolute
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
+from whippletree.studies.run_options import RunOptions, refuse_natural, with_run_options
 from whippletree.studies.run_records import doubts, ended, trajectory_of
 from whippletree.studies.verification import Agreement, agreement, compared_times, further_runs
 from whippletree.system import System
@@ -59,9 +56,9 @@ OF_SIMULATE = ("every", "times", "verify", "start", "coordinates", "time_limit")
 
 
 @user_facing
+@with_run_options
 def simulate(
     system: System,
-    /,
     duration: float,
     *,
     every: float | None = None,
@@ -76,7 +73,7 @@ def simulate(
     start: str | Equilibrium | None = None,
     coordinates: str = "joint",
     time_limit: float | None = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> Trajectory:
     """Simulate for a duration in seconds and return the `Trajectory`, with a certificate.
 
@@ -126,24 +123,25 @@ def simulate(
     ([0.0, 0.5, 1.0], True)
     """
     _check_coordinates(coordinates)
+    given: dict[str, Any] = {**options}
     if coordinates == "absolute":
         kept = {"every": every, "times": times, "progress": progress, "verify": verify, "time_limit": time_limit}
         more: dict[str, object] = {"controller": controller, "checkpoint": checkpoint}
-        return _in_absolute_coordinates(system, duration, start, t0, kept, more, options)
-    formulation = options.get("formulation")
-    if isinstance(formulation, str) and formulation == "natural" and options.get("method") is None:
+        return _in_absolute_coordinates(system, duration, start, t0, kept, more, given)
+    formulation = given.get("formulation")
+    if isinstance(formulation, str) and formulation == "natural" and given.get("method") is None:
         more = {"times": times, "controller": controller, "checkpoint": checkpoint, "verify": verify, "start": start}
         more["time_limit"] = time_limit
-        return _in_natural_coordinates(system, duration, every, t0, options | more)
-    _check_options(options)
+        return _in_natural_coordinates(system, duration, every, t0, given | more)
+    refuse_natural(given)
     until = output_times(duration, every, times, finite(t0, "t0"))
     checked = truth(verify, "verify=")
-    run, options = begun(system, until, options | {"t": t0}, start, controller, period, verify=checked)
+    run, given = begun(system, until, given | {"t": t0}, start, controller, period, verify=checked)
     writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
-    again = further_runs_of(run, options) if checked else None
+    again = further_runs_of(run, given) if checked else None
     limit = None if time_limit is None else positive(time_limit, "time_limit")
     trajectory = _followed(run, progress, writer, again, limit)
-    give_back(run.simulation, options)
+    give_back(run.simulation, given)
     return trajectory
 
 
@@ -174,7 +172,7 @@ def _in_absolute_coordinates(
     options: dict[str, Any],
 ) -> Trajectory:
     """Simulate the twin in absolute coordinates; `kept` are the arguments that a run in joint coordinates takes too."""
-    _check_options(options)
+    refuse_natural(options)
     if start is not None:
         options |= _start_state(system, start, options, t0)
     return simulate_absolute(
@@ -412,19 +410,3 @@ def _check_coordinates(coordinates: object) -> None:
     if not isinstance(coordinates, str) or coordinates not in COORDINATES:
         known = " or ".join(f'"{name}"' for name in COORDINATES)
         raise StateError(f"coordinates= must be {known}, not {shown(coordinates)}")
-
-
-def _check_options(options: Mapping[str, object]) -> None:
-    """Refuse options that there are none of."""
-    known = _known_options()
-    for name in options:
-        if name not in known:
-            listed = dict.fromkeys([*get_close_matches(name, known), *known])
-            raise StateError(f"simulate() has no option {quoted(name)}; there is {', '.join(listed)}")
-
-
-@functools.cache
-def _known_options() -> list[str]:
-    """Return what options a run has."""
-    names = {**signature(simulate).parameters, **signature(Simulation).parameters}
-    return [name for name in names if name not in ("system", "duration", "options", "t", "checked")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ForwardRef, TypeVar, cast
 
@@ -101,8 +101,16 @@ def public_call(method: F) -> F:
     return called
 
 
-def with_options(function: F) -> F:
-    """Return a function whose `**options` are a typed dictionary with these in its signature, and no others taken."""
+def with_options(
+    function: F,
+    defaults: Mapping[str, Any] = call_options.DEFAULTS,
+    in_words: Callable[[str, Sequence[str]], str] = suggestion,
+) -> F:
+    """Return a function whose `**options` are a typed dictionary with these in its signature, and no others taken.
+
+    `defaults` are what the options are that a caller leaves out, where that is not None; `in_words` tells of an unknown
+    name and those that are known.
+    """
     signature = inspect.signature(function)
     *stated, last = signature.parameters.values()
     if last.kind is not last.VAR_KEYWORD:
@@ -110,22 +118,21 @@ def with_options(function: F) -> F:
     words: str = last.annotation.removeprefix("Unpack[").removesuffix("]")
     kinds = getattr(call_options, words, None) or function.__globals__[words]
     options = [
-        inspect.Parameter(name, last.KEYWORD_ONLY, default=call_options.DEFAULTS.get(name), annotation=_text(kind))
+        inspect.Parameter(name, last.KEYWORD_ONLY, default=defaults.get(name), annotation=_text(kind))
         for name, kind in kinds.__annotations__.items()
     ]
     if "branches" in kinds.__annotations__:
         more = last.replace(name="choice", annotation="object")  # options of formulations from outside
         function.__signature__ = signature.replace(parameters=[*stated, *options, more])  # type: ignore[attr-defined]
         return function
-    names = tuple(one.name for one in options)
-
-    known = frozenset((*names, *(one.name for one in stated)))
+    names = tuple(one.name for one in (*stated, *options) if one.kind is one.KEYWORD_ONLY and one.name != "out")
+    known = frozenset(one.name for one in (*stated, *options))
 
     @functools.wraps(function)
     def checked(*given: Any, **options: Any) -> Any:
         if options and not known.issuperset(options):
             unknown = next(name for name in options if name not in known)  # not empty: one is not known
-            raise StateError(f"{function.__name__}() has no option {suggestion(unknown, names)}")
+            raise StateError(f"{function.__name__}() has no option {in_words(unknown, names)}")
         return function(*given, **options)
 
     checked.__signature__ = signature.replace(parameters=[*stated, *options])  # type: ignore[attr-defined]
