@@ -13,6 +13,7 @@ events such as the bounces of a ball that comes to rest.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -123,8 +124,7 @@ class Events:
 
     def copy(self) -> Events:
         """Return the same for a simulation that goes its own way."""
-        twin = object.__new__(Events)
-        twin.__dict__.update(self.__dict__)
+        twin = copy.copy(self)
         for name in ("side", "fresh", "_counts", "_found"):
             setattr(twin, name, getattr(self, name).copy())
         for name in ("happened", "changes", "acted"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -168,11 +169,9 @@ class RunCorners:
 
     def copy(self) -> RunCorners:
         """Return the same for a simulation that goes its own way."""
-        twin = object.__new__(RunCorners)
-        twin.__dict__.update(self.__dict__)
-        twin._watch = None
-        twin._muted, twin._last = self._muted.copy(), self._last.copy()
-        twin._met, twin._muted_at = self._met.copy(), self._muted_at.copy()
+        twin = copy.copy(self)
+        for name in ("_muted", "_last", "_met", "_muted_at"):
+            setattr(twin, name, getattr(self, name).copy())
         return twin
 
     def __getstate__(self) -> Header:

@@ -93,8 +93,8 @@ class RunPlans:
 
     def copy(self) -> RunPlans:
         """Return plans that go their own way; what belongs to each plan is shared."""
-        twin = object.__new__(RunPlans)
-        twin.now, twin._known = self.now, list(self._known)
+        twin = RunPlans(self.now)
+        twin._known = list(self._known)
         twin.taken, twin.foreseen = list(self.taken), self.foreseen
         return twin
 

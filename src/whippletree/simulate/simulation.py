@@ -7,6 +7,7 @@ What is here is for users: the state to read and write, and runs to begin. How a
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -464,9 +465,7 @@ class Simulation:
         >>> other.state.t
         0.0
         """
-        twin = object.__new__(Simulation)
-        twin.__setstate__(self.__getstate__())
-        return twin
+        return copy.copy(self)
 
     def __getstate__(self) -> Header:
         kept = {name: value for name, value in self.__dict__.items() if name not in ("stepper", "_driver")}

@@ -52,17 +52,21 @@ class OnDemand:
     """The decisions of a plan that only some formulations need: found when first asked for, and kept as data.
 
     `finders` are named functions of a plan. All but one are the planner's; that of "group_methods" counts operations,
-    and is added by what chooses formulations.
+    and is named by `find_by` where formulations are chosen.
     """
 
     def __init__(self, finders: Mapping[str, Callable[[LoopPlan], object]]) -> None:
-        self.finders = dict(finders)
+        self._finders = dict(finders)
         self.found: dict[str, object] = {}
+
+    def find_by(self, name: str, find: Callable[[LoopPlan], object]) -> None:
+        """Name the function that finds a decision which has not been found yet."""
+        self._finders[name] = find
 
     def get(self, name: str, plan: LoopPlan) -> Any:
         """Return a decision by its name."""
         if name not in self.found:
-            self.found[name] = self.finders[name](plan)
+            self.found[name] = self._finders[name](plan)
         return self.found[name]
 
 

@@ -53,7 +53,7 @@ class LoopServices:
         self.mobility: Mobility | None = mobility or (first.mobility if first else None)
         self._cache, self._kernel, self._first, self._accuracy = cache, kernel, first, accuracy
         if equations.loops is not None:
-            equations.loops.on_demand.finders["group_methods"] = lambda _: self.auto.group_methods
+            equations.loops.on_demand.find_by("group_methods", lambda _: self.auto.group_methods)
 
     # ------------------------------------------------------------------ the same under all plans
 
