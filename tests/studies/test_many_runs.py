@@ -15,6 +15,7 @@ from support.systems import crank_and_rocker
 from whippletree.errors import AssemblyError, ResultError, SimulationError, StateError
 from whippletree.results.netcdf_files import decoded
 from whippletree.simulate import Simulation
+from whippletree.system.example_systems import pendulum
 
 Array = np.ndarray
 
@@ -292,3 +293,12 @@ def test_a_simulation_begun_anew_is_as_new() -> None:
             new = Simulation(system, v={next(iter(v)): 1.0}, parameters=parameters, **options)
             assert np.array_equal(sim.run(np.array([0.2, 0.5])), new.run(np.array([0.2, 0.5])))
             assert (sim.steps, sim.evaluations, sim.replans) == (new.steps, new.evaluations, new.replans)
+
+
+def test_runs_in_natural_coordinates_are_those_alone() -> None:
+    """With all settings left as they are: each formulation has defaults of its own."""
+    system, start = pendulum(), {"v": {"hinge": 1.0}}
+    alone = system.simulate(0.2, every=0.1, formulation="natural", step=4e-3, **start)
+    runs = system.simulate_many(0.2, every=0.1, formulation="natural", step=4e-3, v={"hinge": [1.0, 2.0]})
+    assert (runs[0].q == alone.q).all()
+    assert (runs.dataset["q"][0] == alone.q).all()

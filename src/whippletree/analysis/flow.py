@@ -14,9 +14,13 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from whippletree.errors import StateError
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.tape import Tape
+from whippletree.spatial.scalars import shown
 
 __all__ = ["Flow", "Schedule", "pairwise"]
 
@@ -143,8 +147,8 @@ class Flow:
 
     def schedule(self, processors: int) -> Schedule:
         """Return the schedule on so many processors."""
-        if processors < 1:
-            raise ValueError("there must be at least one processor")
+        if isinstance(processors, bool) or not isinstance(processors, int | np.integer) or processors < 1:
+            raise StateError(f"processors must be a whole number of at least 1, not {shown(processors)}")
         waiting = [len(set(operands)) for operands in self._operands]
         ready = [(-self._left[k], k) for k, count in enumerate(waiting) if count == 0]
         heapq.heapify(ready)

@@ -89,6 +89,8 @@ def read_state(
     states = None
     if system.nz:
         states = system.z0 if z is None else as_array(z, inputs.argument("z", system.nz))
+        if states.ndim != 1:
+            raise StateError(f"z= must be one vector of {system.nz} finite numbers")
     elif z is not None:
         raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
     return NominalState(system, q, v, inputs.efforts(tau), given, time, states, values)

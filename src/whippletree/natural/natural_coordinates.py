@@ -285,7 +285,8 @@ class NaturalCoordinates:
 
     def configuration(self, q: ArrayLike, *, parameters: ParameterValues = None) -> Array:
         """Return x (n) of a configuration, or (k, n) of several."""
-        return self.state(q, np.zeros((*np.shape(q)[:-1], self.system.nv)), parameters=parameters)[0]
+        found = self._rows(q, "q", self.system.nq)
+        return self.state(found, np.zeros((*found.shape[:-1], self.system.nv)), parameters=parameters)[0]
 
     def state(self, q: ArrayLike, v: ArrayLike, *, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return x and x' (n) of a state in joint coordinates, or (k, n) of several.

@@ -45,7 +45,7 @@ class Case(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         try:
             return self._values[name]
-        except KeyError:
+        except (KeyError, TypeError):  # what is no name has no hash at times
             raise StateError(f"the cases have no variable {suggestion(name, self._values)}") from None
 
     def __iter__(self) -> Iterator[str]:

@@ -68,7 +68,10 @@ def samples(values: object, *names: str) -> xr.Dataset:
     """
     import xarray as xr
 
-    rows = np.asarray(values, dtype=float)
+    try:
+        rows = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise StateError(f"samples() takes rows of numbers, one column for each name, not {shown(values)}") from None
     if rows.ndim != 2 or rows.shape[1] != len(names):
         raise StateError(f"samples() needs one column for each of its {len(names)} names, got shape {rows.shape}")
     if not np.isfinite(rows).all():

@@ -103,8 +103,6 @@ def simulate_many(
     """
     values = CaseValues(system, q=q, v=v, z=z, tau=tau, parameters=parameters, t0=t0)
     options: dict[str, Any] = {
-        "tolerance": 1e-8,
-        "formulation": "auto",
         **settings,
         "coordinates": coordinates,
         "verify": verify,

@@ -75,7 +75,10 @@ def plot(
     linear fit. A quantity may be an `xarray.DataArray`, a part of `study.dataset()`.
     """
     place = None if path is None else new_file(path)
-    given = [_quantity(study, name) for name in (names or numeric_outputs(study)[:1])]
+    chosen = names or numeric_outputs(study)[:1]
+    if not chosen:
+        raise StateError("no output of the study is one number for each case: name what plot() shall draw")
+    given = [_quantity(study, name) for name in chosen]
     drawn = kind or ("over" if over else "band" if given[0].ndim > len(_dims(study)) else "histogram")
     if drawn not in _KINDS:
         raise StateError(f"a study has no diagram {suggestion(drawn, _KINDS)}")

@@ -104,7 +104,7 @@ class Engine:
         **choice: object,
     ) -> Request:
         """Return what is asked for, every name in it checked."""
-        if name == "G":
+        if isinstance(name, str) and name == "G":
             warn_of_old('function "G"', '"gain"')
             name = "gain"
         if not isinstance(name, str) or name not in FUNCTIONS:

@@ -116,10 +116,10 @@ class Matrices(Mapping[str, NamedMatrix]):
         self._found: dict[str, NamedMatrix] = {}
 
     def __getitem__(self, name: str) -> NamedMatrix:
-        if self._text is None and name == "G":
+        if self._text is None and isinstance(name, str) and name == "G":
             warn_of_old('matrices(...)["G"]', 'matrices(...)["gain"]')
             name = "gain"
-        if name not in self._letters:
+        if not isinstance(name, str) or name not in self._letters:
             of_text = "" if self._text is None else f' of text "{self._text}"'
             raise StateError(f"there is no matrix{of_text} {suggestion(name, tuple(self._letters))}")
         if name not in self._found:
@@ -247,6 +247,6 @@ def matrices(
 
 
 def _letters(text: str) -> dict[str, Letter]:
-    if text not in TEXTS:
+    if not isinstance(text, str) or text not in TEXTS:
         raise StateError(f"there is no text {suggestion(text, tuple(TEXTS))}")
     return TEXTS[text]
