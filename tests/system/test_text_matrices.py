@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from whippletree.analysis.models import human_body, quarter_car
+from whippletree.analysis.models import human_body, quarter_car, serial_chain
 from whippletree.system.example_systems import four_bar
 
 REFERENCES = ("centroid", "joint", "origin")
@@ -187,6 +187,19 @@ def test_refusals() -> None:
     bent = m.build()
     with pytest.raises(wt.StateError, match='rigid bodies, and "boom" is flexible'):
         bent.matrices(bent.q0, text="jain")["phi"]
+
+
+def test_dense_matrices_of_large_mechanisms_are_refused() -> None:
+    large = serial_chain(41, "revolute").build()
+    with pytest.raises(wt.StateError, match="at most 40 bodies, and this mechanism has 41"):
+        large.matrices(large.q0, text="jain")["psi"]
+
+
+def test_a_mechanism_without_bodies_has_empty_matrices() -> None:
+    nothing = wt.Mechanism("nothing").build()
+    for text in ("nikravesh", "kang-yoon/joint", "garcia-de-jalon", "jain"):
+        found = nothing.matrices(nothing.q0, text=text)
+        assert all(0 in found[letter].shape for letter in found)
 
 
 def test_the_gain_has_its_own_name() -> None:

@@ -36,8 +36,8 @@ __all__ = ["letter", "natural_labels", "tree_row_labels"]
 Traces = dict[str, Callable[[], ca.SX]]
 """Traces of a text's matrices by letter."""
 
-LARGEST = 400
-"""Bodies of the largest mechanism whose dense matrices are given: 2400 rows and columns."""
+LARGEST = 40
+"""Bodies of the largest mechanism whose dense matrices are given: 240 rows and columns, seconds to compile."""
 
 
 def letter(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -50,9 +50,8 @@ def letter(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def _check(eq: Equations, text: str) -> None:
     """Refuse flexible bodies, which no letter describes, and dense matrices that would fill the memory."""
     nodes = eq.node_tree().node_constants
-    flexible = [name for name, kind in eq.plan.own_slices.items()] if eq.plan.own_slices else []
-    if flexible:
-        raise StateError(f'matrices of text "{text}" are for rigid bodies, and "{flexible[0]}" is flexible')
+    for flexible in eq.plan.own_slices:
+        raise StateError(f'matrices of text "{text}" are for rigid bodies, and "{flexible}" is flexible')
     if len(nodes) > LARGEST:
         raise StateError(
             f"matrices of a text are dense, with six rows for each body: they are given for at most {LARGEST} bodies, "
@@ -99,8 +98,8 @@ def _of_joints(walk: Unrolled, columns: int, block: Callable[[int], ca.SX], squa
     return whole
 
 
-def _stacked(walk: Unrolled, block: Callable[[int], ca.SX]) -> ca.SX:
-    return ca.vertcat(ca.SX(0, block(0).shape[1]), *(block(k) for k in range(len(walk.nodes))))
+def _stacked(walk: Unrolled, block: Callable[[int], ca.SX], columns: int = 1) -> ca.SX:
+    return ca.vertcat(ca.SX(0, columns), *(block(k) for k in range(len(walk.nodes))))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -191,7 +190,7 @@ def _kang_yoon(reference: str, eq: Equations, x: Symbols) -> Traces:
         "D": lambda: _stacked(walk, lambda k: seen.at(k).D),
         "M": lambda: _square(walk, lambda k: seen.at(k).M.articulated().matrix()),
         "Q": lambda: _stacked(walk, lambda k: seen.at(k).Q),
-        "M11": lambda: _stacked(walk, lambda k: at_parent.at(k)[0]),
+        "M11": lambda: _stacked(walk, lambda k: at_parent.at(k)[0], columns=6),
         "M21": lambda: _of_joints(walk, 6, lambda k: own_rows(k, joints.at(k).M21.T)),
         "M22": lambda: _of_joints(walk, walk.nv, pivots, square=True),
         "Q1": lambda: _stacked(walk, lambda k: at_parent.at(k)[1]),

@@ -222,11 +222,6 @@ def _force_at_centre(s: ChainState, body: str) -> Array:
     return np.concatenate([-np.cross(w, s.inertia(body) @ w), weight])
 
 
-def _gap_of_centres(s: ChainState, body: str) -> Array:
-    parent = PARENTS[body]
-    return s.centre(body).p - (s.centre(parent).p if parent else np.zeros(3))
-
-
 def _relative(s: ChainState, body: str) -> tuple[Array, Array]:
     """Return the velocity of a joint's point and its turning as the parent sees them, from the motions of both."""
     j, seat = s.at(body), s.at(f"{body} seat")
