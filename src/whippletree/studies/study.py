@@ -12,7 +12,7 @@ import numpy as np
 
 from whippletree.errors import ResultError, StateError
 from whippletree.foundation.arrays import AnyArray, Indices
-from whippletree.foundation.late_imports import Verb, needed_library
+from whippletree.foundation.late_imports import Verb
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model import Mechanism
 from whippletree.model.io import Model
@@ -251,7 +251,6 @@ class Study:
 
     def _computed(self, executor: Any, progress: bool | Callable[[StudyProgress], object]) -> xr.Dataset:
         """Compute what is missing."""
-        needed_library("zarr", "studies", "study")
         workers = workers_for(executor)
         self._job = Job(self._contents, workers.by_value)
         try:
@@ -261,7 +260,7 @@ class Study:
                 store, status = self._store, self._store.status()
                 line = ProgressLine(len(self), int((status != MISSING).sum()), int((status >= FAILED).sum()), progress)
                 try:
-                    dispatch.all(store.undone(), _Tasks(self._job, self._table, store, workers.inside, line))
+                    dispatch.all(store.undone(status), _Tasks(self._job, self._table, store, workers.inside, line))
                 finally:
                     line.close()
         except KeyboardInterrupt:
@@ -282,8 +281,7 @@ class Study:
         share = max(len(self) / (_PER_WORKER * dispatch.count), _LEAST_SECONDS * rate)
         most = min(_SECONDS * rate, _MOST_BYTES / size, _MOST_CASES, share)
         layout = ChunkLayout.of(self._table.shape, max(1, int(most)))
-        place = _memory() if self._place is None else self._place
-        return StudyStore.create(place, self._table, found.variables, found.labels, layout, self._identity)
+        return StudyStore.create(self._place, self._table, found.variables, found.labels, layout, self._identity)
 
     def _looked_at(self, dispatch: Dispatch, indices: Indices) -> Pilot:
         """Return what some cases are; if they end their worker, what the first one is that does not."""
@@ -389,7 +387,3 @@ def _place(store: Any) -> Any:
     if store is None or not isinstance(store, str | os.PathLike):
         return store
     return store if isinstance(store, str) and "://" in store else str(as_path(store).absolute())
-
-
-def _memory() -> Any:
-    return needed_library("zarr.storage", "studies", "study").MemoryStore()

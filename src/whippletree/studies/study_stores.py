@@ -2,8 +2,9 @@
 
 Cases are shared out in chunks of consecutive ones, and every array of the store is cut at the same places: a chunk has
 a file of its own in each of them, which is written by whoever computes it, and by nobody else. The data come first,
-the status last: a chunk counts as done when its status is there. Zarr replaces a file as a whole (since 3.1.3), so a
-process that is killed leaves either the file or none.
+the status last: a chunk counts as done when its status is there. A file is replaced as a whole (by Zarr since 3.1.3),
+so a process that is killed leaves either the file or none. Results that nobody wants to have stored are in memory, in
+the same arrays.
 
 Nothing in a store is run: it holds numbers, texts and JSON.
 """
@@ -26,6 +27,7 @@ from whippletree.foundation.late_imports import needed_library
 from whippletree.results.output_files import as_path
 from whippletree.spatial.scalars import shown
 from whippletree.studies.case_tables import CaseTable
+from whippletree.studies.study_arrays import ChunkArray, MemoryArray, chunk_array
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,6 +56,12 @@ RESERVED = (STATUS, WORDS, ATTEMPTS)
 
 MISSING, FAILED = -1, 2
 """Status of a case that has not been computed; and the least of those that failed. 0 is done, 1 ended by an event."""
+
+_KINDS: dict[str, tuple[str, Any]] = {WORDS: ("U", ""), ATTEMPTS: ("<i2", 0), STATUS: ("i1", MISSING)}
+"""What the study itself says of each case: the kind of its numbers or texts, and what is there before."""
+
+_IN_MEMORY = {"U": object}
+"""Texts have any length."""
 
 _MARK = "whippletree_study"
 
@@ -150,11 +158,14 @@ class ChunkLayout:
 
 
 class StudyStore:
-    """The arrays of a study's store; `place` is a path, an address that Zarr knows, or a store of Zarr."""
+    """The arrays of a study's store; `place` is a path, an address that Zarr knows, or a store of Zarr; None is memory.
 
-    def __init__(self, place: Any, group: Any) -> None:
+    `group` is what Zarr has there; in memory it is a dataset of the cases and of what does not depend on them.
+    """
+
+    def __init__(self, place: Any, group: Any, notes: Mapping[str, Any]) -> None:
         self.place, self._group = place, group
-        self.attributes: dict[str, Any] = dict(group.attrs)
+        self.attributes: dict[str, Any] = dict(notes)
 
     # ------------------------------------------------------------------ making and opening
 
@@ -169,7 +180,6 @@ class StudyStore:
         identity: Mapping[str, Any],
     ) -> StudyStore:
         """Make a store for all cases, in which nothing is done yet."""
-        zarr = _zarr()
         notes = {
             _MARK: FORMAT,
             "identity": dict(identity),
@@ -178,24 +188,40 @@ class StudyStore:
             "chunk": list(layout.chunk),
             "variables": list(variables),
         }
+        fixed = {str(name): (data.dims, data.values) for name, data in table.stored.variables.items()}
+        fixed |= {name: (one.dims, one.values) for name, one in labels.items()}
+        if place is None:
+            return cls._in_memory(fixed, notes, variables)
+        zarr = _zarr()
         with _in_words(place):
             group = zarr.open_group(place, mode="w-", zarr_format=3)
-            for name, data in table.stored.variables.items():
-                _array(group, str(name), data.shape, data.shape, data.values.dtype, data.dims, None)[...] = data.values
-            for name, one in labels.items():
-                _array(group, name, one.values.shape, one.values.shape, one.values.dtype, one.dims, None)[...] = (
-                    one.values
-                )
+            for name, (dims, values) in fixed.items():
+                _array(group, name, values.shape, values.shape, values.dtype, dims, None)[...] = values
             for name, one in variables.items():
                 whole, part = (*layout.shape, *one.shape), (*layout.chunk, *one.shape)
                 dims = (*table.dims, *one.dims)
-                made = _array(group, name, whole, part, np.dtype(one.kind), dims, np.nan)
+                made = _array(group, name, whole, part, np.dtype(one.kind), dims, np.nan, plain=True)
                 made.attrs.update(one.attrs)
-            for name, kind, fill in ((WORDS, np.dtypes.StringDType(), ""), (ATTEMPTS, np.dtype("i2"), 0)):
-                _array(group, name, layout.shape, layout.chunk, kind, table.dims, fill)
-            _array(group, STATUS, layout.shape, layout.chunk, np.dtype("i1"), table.dims, MISSING)
+            for name, (kind, fill) in _KINDS.items():
+                _array(group, name, layout.shape, layout.chunk, np.dtype(kind), table.dims, fill, plain=name != WORDS)
             group.attrs.update(notes)  # last: without the mark it is no study
-        return cls(place, group)
+        return cls(place, group, notes)
+
+    @classmethod
+    def _in_memory(
+        cls, fixed: Mapping[str, Any], notes: Mapping[str, Any], variables: Mapping[str, Variable]
+    ) -> StudyStore:
+        """Return arrays in memory."""
+        import xarray as xr
+
+        shape = tuple(notes["shape"])
+        made = cls(None, xr.Dataset(coords=fixed, attrs=dict(notes)), notes)
+        made.variables = dict(variables)
+        arrays = {name: np.full((*shape, *one.shape), np.nan, dtype=one.kind) for name, one in variables.items()}
+        for name, (kind, fill) in _KINDS.items():
+            arrays[name] = np.full(shape, fill, dtype=_IN_MEMORY.get(kind, kind))
+        made._arrays = {name: MemoryArray(values) for name, values in arrays.items()}
+        return made
 
     @classmethod
     def open(cls, place: Any, *, writing: bool = True) -> StudyStore | None:
@@ -217,7 +243,7 @@ class StudyStore:
             )
         if version != FORMAT:
             raise ResultError(f"{shown_place(place)} was written in format {version}, and this version reads {FORMAT}")
-        return cls(place, group)
+        return cls(place, group, dict(group.attrs))
 
     # ------------------------------------------------------------------ contents
 
@@ -237,47 +263,52 @@ class StudyStore:
         n = len(self.layout.shape)
         found = {}
         for name in self.attributes["variables"]:
-            array = self._arrays[name]
+            array = self._group[name]
             dims = tuple(array.metadata.dimension_names or ())[n:]
             found[name] = Variable(dims, tuple(array.shape[n:]), array.dtype.str, dict(array.attrs))
         return found
 
     @cached_property
-    def _arrays(self) -> dict[str, Any]:
-        return {name: self._group[name] for name in (*self.attributes["variables"], *RESERVED)}
+    def _arrays(self) -> dict[str, ChunkArray]:
+        given = {name: self._group[name] for name in (*self.attributes["variables"], *RESERVED)}
+        return {name: chunk_array(one, one.metadata.codecs) for name, one in given.items()}
 
     def status(self) -> AnyArray:
         """Return the status of all cases, in the order of their numbers."""
-        return np.asarray(self._arrays[STATUS][...]).reshape(-1)
+        return self._arrays[STATUS].whole().reshape(-1)
 
     def attempts(self) -> AnyArray:
         """Return how often each case was tried."""
-        return np.asarray(self._arrays[ATTEMPTS][...]).reshape(-1)
+        return self._arrays[ATTEMPTS].whole().reshape(-1)
 
     def words_of(self, indices: Indices) -> list[str]:
         """Return what is said about some cases."""
-        shape = self.layout.shape
-        if not shape:
-            return [str(self._arrays[WORDS][()])] * len(indices)
-        return [str(self._arrays[WORDS][tuple(map(int, np.unravel_index(k, shape)))]) for k in indices]
+        shape, words = self.layout.shape, self._arrays[WORDS]
+        regions = (tuple(slice(int(k), int(k) + 1) for k in np.unravel_index(index, shape)) for index in indices)
+        return [str(words.read(region if shape else ()).reshape(-1)[0]) for region in regions]
 
-    def undone(self) -> Iterator[int]:
-        """Yield the numbers of the chunks that are not done."""
-        layout, done = self.layout, self._arrays[STATUS][...]
+    def undone(self, status: AnyArray) -> Iterator[int]:
+        """Yield the numbers of the chunks that are not done, given the status of all cases."""
+        layout = self.layout
+        missing = (status == MISSING).reshape(layout.shape)
         for k in range(len(layout)):
-            if (done[layout[k].region] == MISSING).any():
+            if missing[layout[k].region].any():
                 yield k
-
-    def is_done(self, chunk: Chunk) -> bool:
-        """Tell whether a chunk is done."""
-        return bool((np.asarray(self._arrays[STATUS][chunk.region]) != MISSING).all())
 
     def dataset(self) -> xr.Dataset:
         """Return everything as a dataset whose numbers are read when they are looked at."""
         import xarray as xr
 
+        outputs = (*self.attributes["variables"], *RESERVED)
+        if self.place is None:
+            cases = tuple(self.attributes["dims"])
+            inner = {name: (one.dims, one.attrs) for name, one in self.variables.items()}
+            found = {name: (self._arrays[name].whole(), *inner.get(name, ((), {}))) for name in outputs}
+            made: xr.Dataset = self._group.assign(
+                {name: ((*cases, *dims), values, attrs) for name, (values, dims, attrs) in found.items()}
+            )
+            return made
         data = xr.open_zarr(self._group.store, chunks=None, consolidated=False, mask_and_scale=False)
-        outputs = {*self.attributes["variables"], *RESERVED}
         whole: xr.Dataset = data.set_coords([name for name in data.data_vars if name not in outputs])
         return whole
 
@@ -287,8 +318,8 @@ class StudyStore:
         """Note that a chunk is being tried."""
         with _in_words(self.place):
             attempts = self._arrays[ATTEMPTS]
-            tried = np.asarray(attempts[chunk.region])
-            attempts[chunk.region] = np.minimum(tried, np.iinfo("i2").max - 1) + 1
+            tried = np.minimum(attempts.read(chunk.region), np.iinfo("i2").max - 1)
+            attempts.write(chunk.region, tried + 1)
 
     def write(self, chunk: Chunk, outcome: Outcome) -> None:
         """Write what came of a chunk: the data first, the status last."""
@@ -296,11 +327,10 @@ class StudyStore:
             for name, values in outcome.values.items():
                 if name not in self.variables:
                     continue  # what no case had that was looked at first
-                self._arrays[name][chunk.region] = values.reshape((*chunk.shape, *values.shape[1:]))
+                self._arrays[name].write(chunk.region, values.reshape((*chunk.shape, *values.shape[1:])))
             if any(outcome.words):
-                words = np.array(outcome.words, dtype=object).reshape(chunk.shape)
-                self._arrays[WORDS][chunk.region] = words
-            self._arrays[STATUS][chunk.region] = outcome.status.reshape(chunk.shape)
+                self._arrays[WORDS].write(chunk.region, np.array(outcome.words, dtype=object).reshape(chunk.shape))
+            self._arrays[STATUS].write(chunk.region, outcome.status.reshape(chunk.shape))
 
 
 def shown_place(place: object) -> str:
@@ -325,8 +355,10 @@ class _in_words:  # noqa: N801 (reads as a verb)
             ) from error
 
 
-def _array(group: Any, name: str, shape: Any, chunk: Any, kind: Any, dims: Any, fill: Any) -> Any:
-    """Make an array of a store."""
+def _array(
+    group: Any, name: str, shape: Any, chunk: Any, kind: Any, dims: Any, fill: Any, *, plain: bool = False
+) -> Any:
+    """Make an array of a store; the numbers of a `plain` one are stored as they are."""
     text = kind.kind in "OUT"
     return group.create_array(
         name,
@@ -335,6 +367,7 @@ def _array(group: Any, name: str, shape: Any, chunk: Any, kind: Any, dims: Any, 
         dtype=str if text else kind,
         fill_value=("" if text else 0) if fill is None else fill,
         dimension_names=[str(dim) for dim in dims],
+        **({"compressors": None} if plain else {}),
     )
 
 
