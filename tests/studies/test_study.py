@@ -66,6 +66,17 @@ def test_results_that_do_not_fit_the_others_fail_in_words() -> None:
     assert "shape (3,), and (2,) in other cases" in study.failures()[0].words
 
 
+def test_an_array_that_a_function_uses_again_is_kept_as_it_was_returned() -> None:
+    kept = np.zeros(1)
+
+    def again(system: wt.System, case: Any) -> Any:
+        kept[0] = case["mass"]
+        return kept
+
+    data = wt.Study(functions.pendulum(), {"mass": [1.0, 2.0, 4.0]}, again).run(ThreadPoolExecutor(1))
+    assert data["result"].values[:, 0].tolist() == [1.0, 2.0, 4.0]
+
+
 def test_a_study_in_which_nothing_succeeds_is_refused() -> None:
     with pytest.raises(wt.StateError, match="none of 3 cases succeeded; case 0: ZeroDivisionError"):
         wt.Study(functions.pendulum(), {"mass": [1.0, 2.0, 4.0]}, lambda system, case: 1 / 0).run()

@@ -148,13 +148,14 @@ def variables_of(found: Found) -> dict[str, Variable]:
 
 def _misfit(result: Found, template: Mapping[str, Variable]) -> str:
     """Say in which way a result is not like the first one; nothing if it is."""
-    own = {name: one.values for name, one in result.items() if not one.label}
-    if own.keys() != template.keys():
+    own = [name for name, one in result.items() if not one.label]
+    if len(own) != len(template) or any(name not in template for name in own):
         return f"the result has {', '.join(own) or 'nothing'}, and other cases have {', '.join(template)}"
-    for name, values in own.items():
-        if values.shape != template[name].shape:
-            return f"{quoted(name)} has the shape {values.shape}, and {template[name].shape} in other cases"
-        if values.dtype.kind == "c" and template[name].kind != "<c16":
+    for name in own:
+        values, (_, shape, kind, _) = result[name].values, template[name]
+        if values.shape != shape:
+            return f"{quoted(name)} has the shape {values.shape}, and {shape} in other cases"
+        if kind != "<c16" and values.dtype.kind == "c":
             return f"{quoted(name)} is complex, and real in other cases"
     return ""
 
@@ -264,6 +265,8 @@ def _of_reactions(found: Reactions) -> Found:
 
 def _numbers(given: Any) -> Found:
     """Return what a user's function has returned as arrays by name."""
+    if isinstance(given, float | int):
+        return {"result": CaseNumbers((), np.asarray(given, dtype=float))}
     if isinstance(given, Equilibrium):
         return _of_equilibrium(given)
     if isinstance(given, LinearModel):
@@ -297,12 +300,12 @@ def _numbers_of(name: str, value: Any) -> CaseNumbers:
 def _array(value: object, name: object) -> AnyArray:
     """Return numbers as an array."""
     try:
-        array = np.asarray(value)
+        array = np.array(value)  # a copy: the next case may change what this one has returned
     except Exception:  # whatever a foreign sequence raises, it is no array
         array = np.array(None)
     if array.dtype.kind not in "fiubc":
         raise StateError(f"{quoted(name)} must be numbers, not {shown(value)}")
-    return array.astype(complex if array.dtype.kind == "c" else float)
+    return array.astype(complex if array.dtype.kind == "c" else float, copy=False)
 
 
 def _names(keep: object) -> tuple[str, ...]:

@@ -286,12 +286,13 @@ class Study:
     def _looked_at(self, dispatch: Dispatch, indices: Indices) -> Pilot:
         """Return what some cases are; if they end their worker, what the first one is that does not."""
         with contextlib.suppress(WorkersLostError):
-            together: Pilot = dispatch.call(pilot, self._job, self._table.at(indices), indices, tries=1)
+            together: Pilot = dispatch.call(pilot, self._job, self._table.at(indices), indices, len(self), tries=1)
             return together
         lost = None
         for k in indices[:_TRIED]:
             try:
-                alone: Pilot = dispatch.call(pilot, self._job, self._table.at(np.array([k])), np.array([k]), tries=2)
+                one = np.array([k])
+                alone: Pilot = dispatch.call(pilot, self._job, self._table.at(one), one, 1, tries=2)
                 return alone
             except (WorkersLostError, StateError) as error:
                 lost = lost or error

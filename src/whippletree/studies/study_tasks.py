@@ -32,8 +32,11 @@ from whippletree.system import System
 
 __all__ = ["Job", "JobContents", "Pilot", "here", "pilot", "run_cases", "run_chunk"]
 
-_LONG_ENOUGH = 0.1
+_LONG_ENOUGH = 0.02
 """Seconds of work by which the time of a case is judged."""
+
+_LOOKED_AT = 64
+"""A first look costs at most so small a share of the study, one case at least."""
 
 _TRIED = 20
 """Cases that are tried in search of one that succeeds."""
@@ -135,8 +138,8 @@ class Pilot(NamedTuple):
     seconds: float
 
 
-def pilot(job: Job, rows: Mapping[str, AnyArray], indices: AnyArray) -> Pilot:
-    """Compute a few cases to see what comes of them and how long one takes."""
+def pilot(job: Job, rows: Mapping[str, AnyArray], indices: AnyArray, of: int) -> Pilot:
+    """Compute a few cases of so many to see what comes of them and how long one takes."""
     words: list[str] = []
     for k in range(min(len(indices), _TRIED)):
         one = {name: values[k : k + 1] for name, values in rows.items()}
@@ -149,15 +152,15 @@ def pilot(job: Job, rows: Mapping[str, AnyArray], indices: AnyArray) -> Pilot:
         raise StateError(f"{said}; {words[0]}")
     variables = {name: one._replace(shape=one.shape[1:]) for name, one in variables_of(found).items()}
     labels = {name: one for name, one in found.items() if one.label}
-    n, seconds = 1, 0.0
+    n, most = 1, max(1, min(len(indices), of // _LOOKED_AT))
     while True:  # what was compiled for the first case is not counted
         several = {name: values[:n] for name, values in rows.items()}
         began = time.perf_counter()
         _computed(job, several, indices[:n], variables)
         seconds = time.perf_counter() - began
-        if seconds > _LONG_ENOUGH or n >= len(indices):
+        if seconds > _LONG_ENOUGH or n >= most:
             return Pilot(variables, labels, seconds / n)
-        n = min(len(indices), 4 * n)
+        n = min(most, 4 * n)
 
 
 # ---------------------------------------------------------------------- cases
@@ -170,15 +173,17 @@ def _computed(
     _check_limits(job.contents)
     if job.contents.do == "simulate" and not job.variants():
         return _simulated(job, rows, indices)
-    count = len(indices)
+    count, seed, variants = len(indices), job.contents.seed, job.variants()
+    system = None if variants else job.system(Case({}, 0))
+    names = {one.name for one in system.description.parameters} if system is not None else ()
+    own = [name for name in rows if name in names]
     results: list[Found | None] = []
     status, words = np.zeros(count, dtype=np.int8), [""] * count
-    names = set() if job.variants() else {one.name for one in job.system(Case({}, 0)).description.parameters}
-    for k in range(count):
+    for k, index in enumerate(indices.tolist()):
         values = split_values(rows, k)
-        own = {name: value for name, value in values.items() if name in names}
         try:
-            results.append(_one(job, Case(values, int(indices[k]), job.contents.seed, own)))
+            case = Case(values, index, seed, {name: values[name] for name in own})
+            results.append(_one(job.contents, job.system(case) if system is None else system, case))
         except Exception as error:  # whatever it is, it costs this case only
             results.append(None)
             status[k], words[k] = FAILED, _in_words(error)
@@ -195,17 +200,18 @@ def _in_words(error: Exception) -> str:
     return str(error) if isinstance(error, WhippletreeError) else f"{type(error).__name__}: {error}"
 
 
-def _one(job: Job, case: Case) -> Found:
+def _one(contents: JobContents, system: System, case: Case) -> Found:
     """Compute one case within its limits."""
-    contents = job.contents
-    system = job.system(case)
     if contents.do == "simulate":  # of a model of its own
         one = {name: np.asarray(value)[None] for name, value in _known_to(system, case).items()}
         found, status, words = simulated(system, one, 1, contents.keep, _run_options(contents, system))
         if status[0] >= FAILED:
             raise StateError(words[0])
         return {name: each if each.label else each._replace(values=each.values[0]) for name, each in found.items()}
-    with limited(contents.time_limit if callable(contents.do) else None, contents.memory_limit):
+    seconds = contents.time_limit if callable(contents.do) else None
+    if seconds is None and contents.memory_limit is None:
+        return one_result(system, contents.do, case, contents.keep, contents.options)
+    with limited(seconds, contents.memory_limit):
         return one_result(system, contents.do, case, contents.keep, contents.options)
 
 
