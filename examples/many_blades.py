@@ -5,7 +5,7 @@ The cases have two dimensions, blades and speeds, and every case is linearised. 
 
     flap^2 = k / I + W^2 (1 + m e r / I),     lag^2 = k' / I + W^2 m e r / I
 
-with the hinges e from the axis and the centre of mass r from the hinges. With `--plot FILE.png` the diagram is drawn.
+with the hinges e from the axis and the centre of mass r from the hinges. A file name as argument draws the diagram.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def describe() -> wt.Mechanism:
     return m
 
 
-def main(blades: int = 200, plot: str | None = None) -> dict[str, Any]:
+def main(picture: str = "", blades: int = 200) -> dict[str, Any]:
     """Return the frequencies of all blades at all speeds."""
     system, speeds = describe().build(), np.linspace(0.0, 30.0, 16)
     alike = wt.cases.latin_hypercube(
@@ -57,7 +57,7 @@ def main(blades: int = 200, plot: str | None = None) -> dict[str, Any]:
     for speed, own in zip(speeds[::5], frequencies[::5], strict=True):
         bands = (f"{low:.3f} to {high:.3f}" for low, high in zip(own.min(0), own.max(0), strict=True))
         print(f"{speed:13.1f}   {'   '.join(bands)}")
-    if plot is not None:
+    if picture:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
@@ -70,7 +70,7 @@ def main(blades: int = 200, plot: str | None = None) -> dict[str, Any]:
             axes.plot(speeds, order * speeds / (2 * np.pi), "k:", linewidth=0.8)
         axes.set(xlabel="speed of the rotor [rad/s]", ylabel="natural frequency [Hz]", ylim=(0, 8))
         axes.legend()
-        figure.savefig(plot, dpi=150)
+        figure.savefig(picture, dpi=150)
     return {"study": study, "data": data, "speeds": speeds, "frequencies": frequencies}
 
 
@@ -82,4 +82,4 @@ def linear_at_speed(system: wt.System, case: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(plot=sys.argv[sys.argv.index("--plot") + 1] if "--plot" in sys.argv else None)
+    main(*sys.argv[1:2])

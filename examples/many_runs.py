@@ -2,7 +2,7 @@
 
 Leading sizes broadcast: 30 amplitudes by 20 lengths are 600 runs of one system, each with the bits that it has alone.
 An event ends a run where the pendulum turns back, after half a period, and only these times are kept. The curve is the
-complete elliptic integral of the first kind.
+complete elliptic integral of the first kind. A file name as argument draws both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def describe() -> wt.Mechanism:
     return m
 
 
-def main(amplitudes: int = 30, lengths: int = 20, plot: str | None = None) -> dict[str, Any]:
+def main(picture: str = "", amplitudes: int = 30, lengths: int = 20) -> dict[str, Any]:
     """Return the periods by simulation and by the elliptic integral."""
     system = describe().build()
     angle, length = np.linspace(0.1, 3.0, amplitudes)[:, None], np.linspace(0.2, 3.0, lengths)
@@ -38,7 +38,7 @@ def main(amplitudes: int = 30, lengths: int = 20, plot: str | None = None) -> di
     worst = np.abs(periods / exact - 1).max()
     print(f"{len(runs)} runs, periods from {periods.min():.3f} to {periods.max():.3f} s, at most {worst:.1e} off")
     print(f"run [0, 0] alone: {runs[0, 0]}, {runs[0, 0].info['ended_by']}")
-    if plot is not None:
+    if picture:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(8, 3.6), layout="constrained")
@@ -51,9 +51,9 @@ def main(amplitudes: int = 30, lengths: int = 20, plot: str | None = None) -> di
         fine = np.linspace(0.1, 3.0, 200)
         right.plot(np.degrees(fine), 2 / np.pi * ellipk(np.sin(fine / 2) ** 2), "k-", linewidth=0.8)
         right.set(xlabel="amplitude [degrees]", ylabel="period / that of small swings")
-        figure.savefig(plot, dpi=150)
+        figure.savefig(picture, dpi=150)
     return {"runs": runs, "periods": periods, "exact": exact}
 
 
 if __name__ == "__main__":
-    main(plot=sys.argv[sys.argv.index("--plot") + 1] if "--plot" in sys.argv else None)
+    main(*sys.argv[1:2])

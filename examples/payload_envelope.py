@@ -1,7 +1,7 @@
 """The payload envelope of an arm: how much it can hold, by where its hand is and what its motors can do.
 
 A study over a grid of two angles: at rest the torques of the motors are linear in the payload, so each case gives the
-largest payload that no motor refuses, and where the hand is. With `--plot FILE.png` the envelope is drawn.
+largest payload that no motor refuses, and where the hand is. A file name as argument draws the envelope.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def holds(system: wt.System, case: Any) -> dict[str, float]:
     return {"payload": float(np.clip(most.min(), 0.0, 100.0)), "x": float(x), "z": float(z)}
 
 
-def main(count: int = 41, plot: str | None = None) -> dict[str, Any]:
+def main(picture: str = "", count: int = 41) -> dict[str, Any]:
     """Return the study over postures."""
     angles = {"shoulder": np.linspace(-0.5 * np.pi, 0.5 * np.pi, count), "elbow": np.linspace(0.05, 2.6, count)}
     study = wt.Study(describe().build(), wt.cases.grid(angles), holds)
@@ -51,7 +51,7 @@ def main(count: int = 41, plot: str | None = None) -> dict[str, Any]:
     for low, high in ((0.3, 0.5), (0.5, 0.7), (0.7, 0.9)):
         here = data["payload"].values[((reach >= low) & (reach < high)).values]
         print(f"hand {low:.1f} to {high:.1f} m away: {here.min():5.1f} to {here.max():5.1f} kg")
-    if plot is not None:
+    if picture:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(6.4, 5.2), layout="constrained")
@@ -60,9 +60,9 @@ def main(count: int = 41, plot: str | None = None) -> dict[str, Any]:
         filled = axes.pcolormesh(x, z, payload, shading="gouraud", vmin=0.0, vmax=40.0)
         figure.colorbar(filled, label="payload [kg]", extend="max")
         axes.set(xlabel="x of the hand [m]", ylabel="z of the hand [m]", aspect="equal")
-        figure.savefig(plot, dpi=150)
+        figure.savefig(picture, dpi=150)
     return {"study": study, "data": data}
 
 
 if __name__ == "__main__":
-    main(plot=sys.argv[sys.argv.index("--plot") + 1] if "--plot" in sys.argv else None)
+    main(*sys.argv[1:2])

@@ -2,7 +2,7 @@
 
 A road is a sum of waves with random phases, whose heights fall with the square of their number. Each case has its own
 phases, spring and damper, from a Latin hypercube. What is kept of each run are statistics, so that a thousand runs take
-no memory to speak of. With `--plot FILE.png` the comfort over the spring is drawn.
+no memory to speak of. A file name as argument draws the comfort over the spring.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def roads(count: int) -> Any:
     return wt.cases.latin_hypercube(count, {**phases, "spring": spring, "damper": damper}, seed=1)
 
 
-def main(count: int = 1000, plot: str | None = None) -> dict[str, Any]:
+def main(picture: str = "", count: int = 1000) -> dict[str, Any]:
     """Run the study and return it with what it found."""
     keep = {"chassis travel": ["rms", "max"], "wheel travel": "max"}
     study = wt.Study(describe(), roads(count), keep=keep, duration=4.0, every=0.02, tolerance=1e-6)
@@ -57,10 +57,10 @@ def main(count: int = 1000, plot: str | None = None) -> dict[str, Any]:
     print(f"soft springs: {1e3 * softer:.1f} mm, hard springs: {1e3 * harder:.1f} mm")
     for one in study.worst("chassis travel max", 3):
         print(f"car {one.case} moves farthest: {1e3 * one.value:.1f} mm")
-    if plot is not None:
-        study.plot("chassis travel rms", "chassis travel max", over="spring", path=plot)
+    if picture:
+        study.plot("chassis travel rms", "chassis travel max", over="spring", path=picture)
     return {"study": study, "data": data, "softer": softer, "harder": harder}
 
 
 if __name__ == "__main__":
-    main(plot=sys.argv[sys.argv.index("--plot") + 1] if "--plot" in sys.argv else None)
+    main(*sys.argv[1:2])

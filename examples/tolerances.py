@@ -1,8 +1,8 @@
 """Tolerances of a four-bar: how the lengths of its bars decide where the rocker stands, by derivatives and by samples.
 
 The exact derivatives of the rocker's angle for the four lengths, at a given angle of the crank, tell which tolerance
-matters. A study of samples stands beside them: with tolerances this small both agree. With `--plot FILE.png` the
-samples are drawn with limits.
+matters. A study of samples stands beside them: with tolerances this small both agree. A file name as argument draws
+the samples with limits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def rocker_angle(system: wt.System, case: Mapping[str, float]) -> dict[str, floa
     return {"rocker angle": float(np.degrees(q[system.q_slice("D").start]))}
 
 
-def main(count: int = 512, plot: str | None = None) -> dict[str, Any]:
+def main(picture: str = "", count: int = 512) -> dict[str, Any]:
     """Return the study and the stack of tolerances."""
     system = describe().build(guess={"A": ANGLE, "D": 1.5}, hold=["A"], dependent=["B", "C", "D"])
     slopes = system.derivatives_of("joint_motion", system.q0, system.v0).parameters[0, system.v_slice("D").start]
@@ -49,11 +49,11 @@ def main(count: int = 512, plot: str | None = None) -> dict[str, Any]:
     nominal = rocker_angle(system, LENGTHS)["rocker angle"]
     stack = study.tolerance_stack("rocker angle", dict(zip(LENGTHS, np.degrees(slopes), strict=True)), nominal)
     print(stack)
-    if plot is not None:
+    if picture:
         limits = (nominal - 2 * stack.deviation, nominal + 2 * stack.deviation)
-        study.plot("rocker angle", limits=limits, path=plot)
+        study.plot("rocker angle", limits=limits, path=picture)
     return {"study": study, "stack": stack, "system": system}
 
 
 if __name__ == "__main__":
-    main(plot=sys.argv[sys.argv.index("--plot") + 1] if "--plot" in sys.argv else None)
+    main(*sys.argv[1:2])

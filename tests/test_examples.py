@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,13 @@ def test_every_example_has_its_picture() -> None:
     page = (EXAMPLES.parent / "docs" / "gallery.md").read_text(encoding="utf-8")
     assert {path.stem for path in pictures.glob("*.png")} == names
     assert {name for name in names if f"pictures/examples/{name}.png" in page} == names
+
+
+def test_examples_take_their_arguments_as_the_gallery_gives_them() -> None:
+    """`make docs` gives an example `--plot`, or the name of a picture (`arguments` of docs/extensions/gallery.py)."""
+    forms = re.compile(r'"--\w+" in sys\.argv|main\(\*sys\.argv\[1:2\]\)|in sys\.argv\[1:\] if word\.isdigit\(\)')
+    texts = {path.stem: forms.sub("", path.read_text(encoding="utf-8")) for path in EXAMPLES.glob("*.py")}
+    assert [name for name, text in texts.items() if "argv" in text] == []
 
 
 def test_an_example_runs_as_a_program() -> None:
@@ -980,16 +988,18 @@ def test_example_touching() -> None:
     assert ball[2] == pytest.approx(0.15 - 3.0 * G / stiffness - width / 2, abs=1e-3)
 
 
-def study_example(name: str, *count: int) -> Any:
+def study_example(name: str, count: int, picture: Path) -> Any:
     pytest.importorskip("zarr", "3.1.3", reason="studies need zarr, which is in the extra `test`")
-    return load(name).main(*count)
+    found = load(name).main(str(picture), count)
+    assert picture.stat().st_size > 5000, "the gallery of the site shows this diagram"
+    return found
 
 
-def test_example_random_roads() -> None:
+def test_example_random_roads(tmp_path: Path) -> None:
     """The same cars by SciPy, from their equations of motion."""
     from scipy.integrate import solve_ivp, trapezoid
 
-    found = study_example("random_roads", 24)
+    found = study_example("random_roads", 24, tmp_path / "diagram.png")
     times = np.linspace(0.0, 4.0, 201)
     for k in (0, 7, 23):
         case = {name: float(value) for name, value in found["study"].case(k).items()}
@@ -1008,9 +1018,9 @@ def test_example_random_roads() -> None:
     assert (found["data"]["status"] == 0).all()
 
 
-def test_example_tolerances() -> None:
+def test_example_tolerances(tmp_path: Path) -> None:
     """The derivatives are differences of the angle that the study's own function finds; samples agree."""
-    example, found = load("tolerances"), study_example("tolerances", 128)
+    example, found = load("tolerances"), study_example("tolerances", 128, tmp_path / "diagram.png")
     stack = found["stack"]
     for name, length in example.LENGTHS.items():
         ends = [example.rocker_angle(found["system"], {**example.LENGTHS, name: length + h}) for h in (1e-6, -1e-6)]
@@ -1020,9 +1030,9 @@ def test_example_tolerances() -> None:
     assert stack.sampled_deviation == pytest.approx(stack.deviation, rel=0.03)
 
 
-def test_example_payload_envelope() -> None:
+def test_example_payload_envelope(tmp_path: Path) -> None:
     """Moments about the joints by hand: the shoulder holds the stretched arm, the elbow the upright upper arm's."""
-    found = study_example("payload_envelope", 11)["study"]
+    found = study_example("payload_envelope", 11, tmp_path / "diagram.png")["study"]
     for index in (3, 60, 77):
         case = found.case(index)
         a, b = case["shoulder"], case["shoulder"] + case["elbow"]
@@ -1035,9 +1045,9 @@ def test_example_payload_envelope() -> None:
         assert case.run()["x"] == pytest.approx(0.5 * np.cos(a) + 0.4 * np.cos(b), abs=1e-12)
 
 
-def test_example_many_blades() -> None:
+def test_example_many_blades(tmp_path: Path) -> None:
     """Southwell's formulas for blades on hinges."""
-    found = study_example("many_blades", 12)
+    found = study_example("many_blades", 12, tmp_path / "diagram.png")
     speeds = found["speeds"]
     mass, flap, lag = (found["study"].cases[name].values for name in ("mass", "flap", "lag"))
     inertia, moment = mass * 25.0 / 3.0, mass * 0.4 * 2.5
@@ -1050,9 +1060,9 @@ def test_example_many_blades() -> None:
         np.testing.assert_allclose(found["frequencies"][k], expected, rtol=1e-8)
 
 
-def test_example_many_runs() -> None:
+def test_example_many_runs(tmp_path: Path) -> None:
     """The complete elliptic integral, by the arithmetic-geometric mean."""
-    found = load("many_runs").main(4, 3)
+    found = load("many_runs").main(str(tmp_path / "periods.png"), 4, 3)
     a, b = 1.0, np.cos(np.linspace(0.1, 3.0, 4) / 2)[:, None]
     for _ in range(8):
         a, b = (a + b) / 2, np.sqrt(a * b)
