@@ -1,4 +1,4 @@
-"""Analysis: what formulations cost, in operations, in parallel and in time; the papers' models and tables."""
+"""Analysis: the cost of formulations in operations, in parallel and in time; the papers' models and tables."""
 
 from whippletree.analysis.cost import Costs, costs, traced
 from whippletree.analysis.evaluation_times import Evaluation, seconds

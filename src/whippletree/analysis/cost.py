@@ -1,4 +1,4 @@
-"""What a formulation costs: multiplications and additions by stage, counted in the trace.
+"""The cost of a formulation: multiplications and additions by stage, counted in the trace.
 
 A formulation records what it has computed (`operation_stages`). Here every scalar operation of the trace is put down to
 the first stage that needs it, and only operations count that the result needs: the stages add up to the whole.
@@ -23,7 +23,7 @@ from whippletree.system.equations import FUNCTIONS, Equations, Request
 __all__ = ["Costs", "costs", "counted", "traced"]
 
 LAST = "solution"
-"""What is left when all stages are done."""
+"""The operations after the last stage."""
 
 
 @readable

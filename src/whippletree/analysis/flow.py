@@ -97,7 +97,7 @@ def _summed(tape: Tape, terms: list[tuple[int, int]], ready: dict[int, int]) -> 
 
 @dataclass(frozen=True)
 class Schedule:
-    """What p processors make of a graph: when the last operation ends, and how much faster that is than one."""
+    """The schedule of a graph on p processors: the time at which the last operation ends, and the speed-up over one."""
 
     processors: int
     length: int

@@ -1,4 +1,4 @@
-"""What an iteration in natural coordinates takes as Garcia de Jalon and Bayo do it (8.127-8.135): table 8.6.
+"""The cost of an iteration in natural coordinates by Garcia de Jalon and Bayo's method (8.127-8.135): table 8.6.
 
 They form everything element by element, in arrays. A body with c coordinates and m rigid-body conditions has m full
 rows of c, and a full mass matrix; what is zero, or constant, is multiplied all the same. Multiplications:
@@ -52,7 +52,7 @@ def step_multiplications(model: NaturalModel, iterations: int = 2) -> dict[str, 
 
 
 def profile_multiplications(near: Mapping[int, set[int]]) -> int:
-    """Return what a solution within the profile takes, three unknowns to each key, in the best order that is found.
+    """Count the multiplications of a solution within the profile, three unknowns to each key, in the best order found.
 
     >>> profile_multiplications({0: set()})
     16

@@ -1,4 +1,4 @@
-"""Plots of what formulations cost: break-even along families, speed-up against freedoms and processors."""
+"""Plots of the cost of formulations: break-even along families, speed-up against freedoms and processors."""
 
 from __future__ import annotations
 

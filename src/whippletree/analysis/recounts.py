@@ -59,7 +59,7 @@ def origin_savings(n: int, m: int) -> dict[str, int]:
 
 
 def _built_at_origin() -> int:
-    """Return what (36) costs more than (3): mass matrix and force vector at the origin."""
+    """Return the operations of (36) beyond those of (3): mass matrix and force vector at the origin."""
     mass, r, w, v = ca.SX.sym("m"), ca.SX.sym("r", 3), ca.SX.sym("w", 3), ca.SX.sym("v", 3)
     F, J = ca.SX.sym("F", 3), ca.SX.sym("J", 6)
     h = mass * r
@@ -72,7 +72,7 @@ def _built_at_origin() -> int:
 
 
 def velocity_map_count(system: System) -> tuple[OperationCount, OperationCount]:
-    """Return what R costs as the book counts, and the levers g_b - r_i, which it does not count.
+    """Return the operations of R as the book counts them, and of the levers g_b - r_i, which it does not count.
 
     >>> from whippletree.analysis.models import human_body
     >>> count, levers = velocity_map_count(human_body().build())

@@ -13,7 +13,7 @@ WIDTH = 118
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table: its title, the heads of its columns, rows of words, and what there is to say about it.
+    """A table: its title, the heads of its columns, rows of words, and a remark.
 
     >>> print(PaperTable("Sums", ("what", "paper", "ours"), [("one and one", "2", "2")], "They agree."))
     Sums

@@ -23,7 +23,7 @@ def clear() -> None:
 
 
 def prune(limit: float) -> None:
-    """Remove what was used least recently until the cache has at most so many megabytes, and say how much it was."""
+    """Remove the least recently used entries until the cache has at most so many megabytes; print the size removed."""
     cache = open_cache()
     if cache is None:
         print("There is no cache of compiled code, so there is nothing to remove.")

@@ -1,4 +1,4 @@
-"""`whippletree check`: what a model file describes, and whether it can be built."""
+"""`whippletree check`: the contents of a model file, and whether it can be built."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def check(chosen: argparse.Namespace) -> int:
-    """Print what a file describes; return 1, with the reason in one line, if it cannot be read, built or assembled."""
+    """Print the contents of a file; return 1, with the reason in one line, if it cannot be read, built or assembled."""
     try:
         model = read_model(chosen)
         print(_elements(model), end="\n\n")
@@ -44,7 +44,7 @@ def check(chosen: argparse.Namespace) -> int:
 
 
 def _elements(model: Model) -> str:
-    """Return what there is, in words."""
+    """Return the numbers of elements by type, in words."""
     d = model.mechanism.describe()
     groups = {
         "bodies": d.bodies,

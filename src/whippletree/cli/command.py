@@ -1,4 +1,4 @@
-"""The command `whippletree`: its words, and what each of them runs."""
+"""The command `whippletree`: its words, and the function that each of them runs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from whippletree.kernels.cache import LIMIT
 __all__ = ["main"]
 
 _NOBODY_READS = 141
-"""What a shell says of a command that a closed pipe has ended."""
+"""The exit code by which a shell reports a command that a closed pipe has ended."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0; 1 if what was looked at will not do; 2 after an error of ours,
+    """Run the command and return its exit code: 0; 1 if the model or run fails a check; 2 after an error of ours,
     told in one line; 141 if what is printed is not read any more.
 
     >>> code = main([])  # doctest: +ELLIPSIS
@@ -125,7 +125,7 @@ def _plain(do: Callable[[], None]) -> Callable[[argparse.Namespace], int]:
 
 
 def _be_quiet() -> None:
-    """Let what is still to be printed go nowhere: the interpreter would complain about it when it ends."""
+    """Send the rest of the output nowhere: the interpreter would complain about the closed pipe when it ends."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         try:

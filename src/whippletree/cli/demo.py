@@ -26,7 +26,7 @@ TORQUES = (30.0, 30.0, 15.0, 15.0, 2.0, 1.0, 0.1)
 
 
 def demo() -> None:
-    """Describe an arm, build it, compute, and time it, telling what is done."""
+    """Describe an arm, build it, compute, and time it, with a line about each step."""
     print(f"Whippletree {__version__}: a seven-joint arm, from a description in Python to machine code.\n")
     system = describe_arm().build()
     _describe(system)

@@ -37,7 +37,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def add_load(parser: argparse.ArgumentParser) -> None:
-    """Add what commands about equilibria share."""
+    """Add the options that commands about equilibria share."""
     add_model(parser)
     parser.add_argument("--hold", action="append", default=[], metavar="JOINT", help="a joint that stays where it is")
     parser.add_argument("--speed", action="append", default=[], metavar="JOINT=VALUE", help="a speed of steady motion")

@@ -1,4 +1,4 @@
-"""`whippletree info`: what the package finds on this machine."""
+"""`whippletree info`: the versions, compilers and optional packages found on this machine."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def modes(chosen: argparse.Namespace) -> int:
-    """Print the modes, and write what was asked for."""
+    """Print the modes, and write the files asked for."""
     new_plot(chosen)
     model = read_model(chosen)
     with in_the_name_of(model):

@@ -1,4 +1,4 @@
-"""The model file of a command: how it is named and read, and what is said about files of other programs."""
+"""The model file of a command: its name, its reading, and the remarks on files of other programs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
 
 
 def read_model(chosen: argparse.Namespace, file: str | None = None) -> Model:
-    """Read the model, or the file that is given, and say on the error stream what was not understood or guessed."""
+    """Read the model, or the file that is given, and list unread and guessed parts on the error stream."""
     named = chosen.model if file is None else file
     if not named:
         raise FileError("the name of the model file is empty: give the path of one")

@@ -30,7 +30,7 @@ _SETTINGS: dict[str, tuple[type, str]] = {
     "spectral_radius": (float, "what the generalised-alpha method leaves of fast oscillations"),
     "formulation": (str, "the formulation of the equations"),
 }
-"""What can be said on the command line instead of in the file."""
+"""Settings of a run that the command line can give instead of the file."""
 
 
 def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -55,7 +55,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Simulate, write what was asked for, and print the certificate; return 1 if that says that something is wrong."""
+    """Simulate, write the files asked for, and print the certificate; return 1 if a check of it failed."""
     _check_places(chosen)
     model = read_model(chosen)
     settings = {name: getattr(chosen, name) for name in _SETTINGS if getattr(chosen, name) is not None}
@@ -78,7 +78,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _kept(chosen: argparse.Namespace) -> dict[str, Any]:
-    """Return what is said about checkpoints."""
+    """Return the settings about checkpoints."""
     given = {"checkpoint": chosen.checkpoint, "checkpoint_every": chosen.checkpoint_every}
     if given["checkpoint"] is None and (chosen.resume or given["checkpoint_every"] is not None):
         raise FileError("--resume and --checkpoint-every go with --checkpoint FILE")
@@ -111,7 +111,7 @@ def _check_places(chosen: argparse.Namespace) -> None:
 
 
 def _write(trajectory: Trajectory, model: Model, chosen: argparse.Namespace) -> bool:
-    """Write what was asked for, each whether or not the others succeed; tell whether one failed."""
+    """Write each file asked for, whether or not the others succeed; return True if one failed."""
     writing: list[tuple[str | None, Callable[[], object]]] = [
         (chosen.output, lambda: trajectory.save(chosen.output)),
         (chosen.csv, lambda: trajectory.to_csv(chosen.csv, [*model.outputs] or None)),

@@ -31,7 +31,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def study(chosen: argparse.Namespace) -> int:
-    """Run the study, and print what came of it."""
+    """Run the study, and print a summary of it."""
     from whippletree.studies.study_files import read_study
 
     found = read_study(chosen.file, chosen.store)
@@ -51,7 +51,7 @@ def study(chosen: argparse.Namespace) -> int:
 
 
 def _executor(chosen: argparse.Namespace) -> Any:
-    """Return what computes."""
+    """Return the executor of the cases."""
     if chosen.dask is None:
         return chosen.workers
     distributed = needed_library("distributed", "clusters", "cluster")

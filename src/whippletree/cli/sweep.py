@@ -54,7 +54,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def sweep(chosen: argparse.Namespace) -> int:
-    """Sweep, print the table, and write what was asked for; return 1 if the joint could not go all the way."""
+    """Sweep, print the table, and write the files asked for; return 1 if the joint could not go all the way."""
     for place in (chosen.csv, chosen.plot):
         if place is not None:
             if same_place(place, chosen.model):

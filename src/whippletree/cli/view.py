@@ -68,5 +68,5 @@ def _run(chosen: argparse.Namespace) -> SceneView:
 
 
 def _looks(chosen: argparse.Namespace) -> dict[str, Any]:
-    """Return what pictures of models and of runs can show."""
+    """Return the options of pictures that models and runs share."""
     return {"paths": chosen.paths, "collisions": chosen.collisions, "follow": chosen.follow, "opened": False}

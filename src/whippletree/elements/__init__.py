@@ -1,1 +1,1 @@
-"""What mechanisms are made of: one type per file, its data and its maths."""
+"""Elements of mechanisms: one type per file, with its data and its maths."""

@@ -45,7 +45,7 @@ _KEY = "whippletree"
 
 
 class Quantity(NamedTuple):
-    """What a field that is a number takes: its unit, its sign in words, and why.
+    """The declaration of a field that is a number: its unit, its sign in words, and the reason for the sign.
 
     `size` is given if it is several numbers, or `ANY` number of them; one that is `optional` may be None. One that is
     `like` another field has its value if it is left out, and one that is `needed` has to be given although fields
@@ -122,7 +122,7 @@ def unit_axis(default: str = "z") -> Any:
 
 
 class FieldPart(NamedTuple):
-    """What a field that is no number takes: its type; of a formula also how many entries, and what it may depend on.
+    """The declaration of a field that is no number: its type; of a formula also its size and the symbols it may use.
 
     That is `of` "reactions" (what joints transmit), "length" (a spring's elongation and its rate) or "positions" (these
     and time alone), beside what every expression may hold.
@@ -134,7 +134,7 @@ class FieldPart(NamedTuple):
 
 
 def part(kind: type, default: object = MISSING, *, size: int = 1, of: str = "") -> Any:
-    """Return a dataclass field for what is no number: a flag (`bool`), a word (`str`), or something declared itself.
+    """Return a dataclass field that is no number: a flag (`bool`), a word (`str`), or a declared type.
 
     For a formula, see `FieldPart`.
 
@@ -163,7 +163,7 @@ def quantities(element: Any) -> dict[str, Quantity]:
 
 
 def parts(element: Any) -> dict[str, FieldPart]:
-    """Return the fields of an element or its type that are no numbers, with what they are.
+    """Return the fields of an element or its type that are no numbers, with their declarations.
 
     >>> from whippletree.elements.forces import Load
     >>> parts(Load)["follows"].kind
@@ -200,7 +200,7 @@ class Declared:
 
     @property
     def text(self) -> str:
-        """What there is to say besides the numbers, the same in every process: nothing if each field is one number."""
+        """The structure of the element without its numbers, the same in every process; empty if it has numbers only."""
         outlines = [_outline(value) for value in self._values]
         return "" if all(outline == _NUMBER for outline in outlines) else json.dumps(outlines)
 
@@ -237,7 +237,7 @@ class Declared:
 
 
 class ElementAround(NamedTuple):
-    """What an element can ask about the mechanism that it is described in.
+    """The view of an element on the mechanism that it is described in.
 
     `values_of` returns numbers at the values of the parameters, `joint` the name and the kind of the joint that the
     element is on, `distance` how far its two sides are apart in the design position.
@@ -249,7 +249,7 @@ class ElementAround(NamedTuple):
 
 
 class PlacedElement(Declared):
-    """An element that is on places and joint coordinates: what closures and forces have in common.
+    """An element that is on places and joint coordinates: the common base of closures and forces.
 
     `word` says what it is in a file, and is the name of its method on `Mechanism`; `n_sides` and `n_coordinates` say
     how many frames and joint coordinates it is on. `placed_by` names what a person says about each of two sides: a
@@ -267,16 +267,16 @@ class PlacedElement(Declared):
 
     @property
     def noun(self) -> str:
-        """What messages call it: a spring."""
+        """The noun for it in messages: a spring."""
         return f"a {self.word.partition('_')[0]}"
 
     def told(self) -> dict[str, Any]:
-        """Return what a person gives for it, by the names of the arguments, in the order in which files have them."""
+        """Return the arguments from which a person makes it, in the order in which files have them."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {name: value for name, value in given.items() if value is not None}
 
     def fitted(self, around: ElementAround) -> Self:
-        """Return the element with what the mechanism around it says, or refuse numbers that do not go together."""
+        """Return the element completed by the mechanism around it, or refuse numbers that do not go together."""
         return self
 
 
@@ -284,7 +284,7 @@ _NUMBER = ["number"]
 
 
 def _outline(value: object) -> list[Any]:
-    """Return what there is to say about a field's value besides its numbers."""
+    """Return the structure of a field's value without its numbers."""
     if isinstance(value, Declared):
         return ["part", value.text, len(value.entries())]
     if isinstance(value, tuple):

@@ -23,7 +23,7 @@ COINCIDENT_POINTS = 1e-12
 """The same in metres where there is no free length."""
 
 UPRIGHT = 1e-9
-"""What the sine between a wheel's axis and the road's normal is kept from zero by: what lies flat does not roll."""
+"""Least sine between a wheel's axis and the road's normal: a wheel that lies flat does not roll."""
 
 TYRE_LOAD_SHARE = 0.25
 """A tyre's friction is that of sqrt(N^2 + N0^2), N0 being this share of its stiffness times the width over which it
@@ -35,20 +35,20 @@ these do not jump where capsules are parallel. Of capsules of length l with line
 from one end to the other as they turn by 2e-4 l / d, and at the ends the depth is less by 2.5e-5 l^2 / d."""
 
 LEAST_SINE = 1e-10
-"""What the sine of a bushing's rotation is kept from zero by: its square is below what rounding leaves of one."""
+"""Least sine of a bushing's rotation: its square is below the rounding of one."""
 
 LEAST_ELASTIC_FORCE = 1e-300
-"""What a stop divides by at least, in newtons or newton metres: it only keeps 0 / 0 away."""
+"""Least divisor of a stop's force, in newtons or newton metres: it only keeps 0 / 0 away."""
 
 LEAST_LOAD = 1e-12
-"""What forces on a bearing are kept from zero by, in newtons: where one vanishes, its direction does too."""
+"""Least force on a bearing, in newtons: where the force vanishes, its direction does too."""
 
 LEAST_SLIDING = 1e-9
-"""What sliding in several directions is kept from zero by, as a share of the speed at which friction takes hold."""
+"""Least sliding in several directions, as a share of the speed at which friction takes hold."""
 
 SYMMETRIC = 1e-9
-"""How far a matrix may be from symmetric, and its eigenvalues below zero, as a share of its largest entry: what a
-matrix loses that was written down with ten digits."""
+"""Largest skew part of a matrix, and largest negative eigenvalue, as a share of its largest entry: ten digits of a
+file keep it below."""
 
 ENERGY_SLOPE = 1e-6
 """How far a force law may be from the derivative of its energy: a law may be given in few digits."""

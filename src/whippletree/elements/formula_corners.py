@@ -92,7 +92,7 @@ def _borders(function: ca.Function) -> Iterator[tuple[ca.SX, bool, tuple[float, 
 
 
 def before_knots(numbers: Array, knots: Array) -> Array:
-    """Return what a spline or a table was asked at, from the knot numbers that this has: see `_knot_number`.
+    """Return the argument of a spline or a table from its knot numbers: see `_knot_number`.
 
     >>> before_knots(np.array([-0.5, 0.5, 2.75]), np.array([0.0, 1.0, 3.0])).tolist()
     [-1.0, 0.5, 9.0]

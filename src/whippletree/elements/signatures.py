@@ -22,7 +22,7 @@ from whippletree.elements.joints import Joint
 __all__ = ["FAMILIES", "MEANINGS", "family_of", "kinds_of", "own_parameters", "placing", "signature_of", "word_of"]
 
 FAMILIES = {"joints": "joint", "closures": "closure", "forces": "force"}
-"""The sections of a file that hold elements with types of their own, and what messages call one of them."""
+"""The sections of a file that hold elements with types of their own, and the noun of each in messages."""
 
 MEANINGS = {
     "at": "the point on the place or the parent, in its axes; its origin unless given",
@@ -37,7 +37,7 @@ MEANINGS = {
     "coordinates": "joint coordinates: joints, or pairs of a joint and an index",
     "initial": "the values of its states at the start, zero unless given",
 }
-"""What the arguments mean that say where an element is."""
+"""The meaning of the arguments that place an element."""
 
 _FAMILY_OF = {"Joint": "joints", "DeclaredClosure": "closures", "Force": "forces"}
 
@@ -103,7 +103,7 @@ def signature_of(kind: Any) -> Signature:
 
 @functools.cache
 def own_parameters(kind: Any) -> dict[str, Parameter]:
-    """Return the keywords of a type's method that make the element itself: its fields, and what `given` takes."""
+    """Return the keywords of a type's method that make the element itself: its fields, and the arguments of `given`."""
     given = [] if not hasattr(kind, "given") else [*inspect.signature(kind.given).parameters.values()]
     instead = bool(given) and given[-1].kind is not Parameter.VAR_KEYWORD
     found = {} if instead else {each.name: each for each in _fields(kind)}
@@ -148,7 +148,7 @@ def _type(own: Quantity | FieldPart) -> str:
 
 
 def _where(kind: Any) -> Iterator[Parameter]:
-    """Yield the arguments that say what an element is on, and where."""
+    """Yield the arguments that place an element."""
     if issubclass(kind, Joint):
         yield from _of_joint(kind)
         return

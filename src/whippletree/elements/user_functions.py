@@ -1,4 +1,4 @@
-"""What users write as expressions: kept as functions in symbols of their own."""
+"""Expressions of users, kept as functions in symbols of their own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UserFunction(Declared):
-    """A written column, computed by `function` from what `inputs` names; the parameters, `arguments`, are the last.
+    """A written column, computed by `function` from the quantities that `inputs` names; parameters come last.
 
     It comes from what a user wrote, or from a text in which the function was kept.
     """
@@ -77,7 +77,7 @@ class UserFunction(Declared):
 
     @classmethod
     def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return what has this function and these parameters."""
+        """Return a function from its text and its parameters."""
         return cls(ca.Function.deserialize(text), entries)
 
     def fresh(self) -> list[ca.SX]:

@@ -77,7 +77,7 @@ _ARGUMENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "MOTION": (("JOINT", "FUNCTION", "FU"), ("DISPLACEMENT", "ROTATION", "TRANSLATION")),
     "SPRINGDAMPER": ((*_ENDS, "K", "C", "KT", "CT", "LENGTH", "ANGLE"), ("ROTATION", "TRANSLATION")),
 }
-"""What is read of each statement: its keys and its flags; anything else is remarked."""
+"""The keys and flags that are read of each statement; others are remarked."""
 
 _HARMLESS = {
     "GRAPHICS",

@@ -37,7 +37,7 @@ _UPRIGHT = {
 
 
 class _ColladaReading:
-    """The elements of a file by their names, and what they are made into."""
+    """The elements of a file by their names, and the surfaces made of them."""
 
     def __init__(self, root: XmlElement) -> None:
         if root.tag != "COLLADA":
@@ -61,7 +61,7 @@ class _ColladaReading:
                 yield from self._instance(geometry, placed, {})
 
     def _upright(self) -> Array:
-        """Return what turns a scene such that z is up."""
+        """Return the rotation that takes the scene's upward axis to z."""
         asset = self._root.child("asset")
         tools = [] if asset is None else [one.text for one in asset.below() if one.tag == "authoring_tool"]
         up = None if asset is None else asset.child("up_axis")
@@ -71,7 +71,7 @@ class _ColladaReading:
         return self._named.get(element.get("url").removeprefix("#"))
 
     def _node(self, node: XmlElement, placed: Array, level: int) -> Iterator[Surface]:
-        """Yield what a node of the scene and those within it show."""
+        """Yield the surfaces of a node of the scene and of the nodes within it."""
         self._count += 1
         if level > MOST_MESH_LEVELS or self._count > MOST_COPIES:
             raise ValueError("its scene has too many nodes, or such that hold themselves")
@@ -190,7 +190,7 @@ def _faces(element: XmlElement, lists: list[Indices]) -> Indices:
 
 
 def _transform(element: XmlElement) -> Array:
-    """Return what an element of a node does to what follows; nothing if it is no transform."""
+    """Return the transformation of a node's element; the identity for other elements."""
     found, numbers = np.eye(4), element.numbers
     if element.tag == "matrix":
         return np.array(numbers(element.text, 16, "<matrix>")).reshape(4, 4)

@@ -70,7 +70,7 @@ class _Footing(NamedTuple):
 
 
 class _Meeting(NamedTuple):
-    """Two shapes that touch; the second is a plane of the ground, or what a sphere or capsule touches."""
+    """Two shapes that touch; the second is a plane of the ground, or any shape that touches a sphere or capsule."""
 
     one: NeutralCollider
     other: NeutralCollider
@@ -83,7 +83,7 @@ class _Meeting(NamedTuple):
 
     @property
     def kinds(self) -> tuple[str, str]:
-        """What they are."""
+        """The kinds of the two shapes."""
         return self.one.kind, self.other.kind
 
 
@@ -120,7 +120,7 @@ class ContactElements:
     # ------------------------------------------------------------------ who meets whom
 
     def _meetings(self) -> Iterator[_Meeting]:
-        """Yield what can be made contacts of, and remark what cannot."""
+        """Yield the pairs of shapes for which contacts exist, and remark the others."""
         unknown: Counter[str] = Counter()
         for one, other, named in self._rules.meeting():
             found = self._in_order(_Meeting(one, other, named))
@@ -198,7 +198,7 @@ class ContactElements:
 
     @cached_property
     def _placeless(self) -> list[NeutralJoint]:
-        """The joints of what floats, and of which the file does not say where it starts."""
+        """The joints of floating bodies of which the file does not say where they start."""
         joints = (joint for joint in self._model.joints.values() if isinstance(joint.joint, Free))
         here = (WORLD, Placement(), Placement())
         return [
@@ -259,7 +259,7 @@ class ContactElements:
     # ------------------------------------------------------------------ surfaces
 
     def _surface(self, meeting: _Meeting) -> dict[str, Any]:
-        """Return what a contact is like, by the words of its call."""
+        """Return the parameters of a contact, by the keywords of its call."""
         sides = [side for side in meeting[:2] if not self._rules.stands(side)]
         # not empty: one side at least moves
         footing = max((self._footing(side.link) for side in sides), key=lambda one: one.hardness)
@@ -310,7 +310,7 @@ class ContactElements:
         return self._footings[group]
 
     def _new_footing(self, group: str) -> _Footing:
-        """Make the stiffness and damping of what is connected, parameters of the mechanism, by (1)."""
+        """Make the stiffness and damping for a group of bodies, parameters of the mechanism, by (1)."""
         links = [link for link in self._model.links.values() if self._together.of(link.name) == group]
         mass = sum(float(link.properties.mass) for link in links) or 1.0
         g = math.hypot(*self._model.gravity) or USUAL_GRAVITY

@@ -1,4 +1,4 @@
-"""Which shapes of a model touch each other: by its rules, its joints, and what it names."""
+"""Pairs of shapes that touch: by the model's rules, its joints, and the pairs that it names."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class JoinedLinks:
 
 
 class ContactRules:
-    """What a model says about which of its shapes touch."""
+    """The rules of a model about which of its shapes touch."""
 
     def __init__(self, model: NeutralModel) -> None:
         self._rules = model.collisions

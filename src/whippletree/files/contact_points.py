@@ -108,7 +108,7 @@ def spread_corners(points: Sequence[Sequence[float]] | Array, most: int) -> Touc
 
 
 def _hull(points: Array) -> Array:
-    """Return the corners of the convex hull; those of what is flat are all its points."""
+    """Return the corners of the convex hull; of flat shapes, all points."""
     from scipy.spatial import ConvexHull, QhullError
 
     if not len(points):

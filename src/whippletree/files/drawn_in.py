@@ -65,7 +65,7 @@ class Surroundings:
         return next((place for place in self._places(uri) if self.allows(place) and place.is_file()), None)
 
     def not_found(self, meshes: Sequence[str]) -> str:
-        """Return in words which meshes are not found, where they were looked for, and what helps.
+        """Return a message about meshes that are not found, the folders searched, and the remedy.
 
         >>> Surroundings("<text>", None, []).not_found(["a.stl"])
         'meshes that are not found (a.stl) in a text, which is in no folder: name their folder with search='

@@ -31,7 +31,7 @@ def read_bytes(
     most_contacts: int = MOST_CONTACTS,
     **choices: Any,
 ) -> Model | None:
-    """Read what another program has written; return None for what is the package's own YAML.
+    """Read a file of another program; return None for the package's own YAML.
 
     `choices` are those that a `ModelContent` carries to the readers.
 
@@ -53,7 +53,7 @@ def read_bytes(
 
 
 def foreign_text(model: object, path: str | os.PathLike[str]) -> tuple[str, ReadingReport] | None:
-    """Return the text of a file in the format that the end of its name says, and what it leaves out; None for YAML."""
+    """Return the text of a file in the format of its suffix, and its omissions; None for YAML."""
     try:
         found = format_written_as(Path(path))
     except TypeError:

@@ -1,4 +1,4 @@
-"""The limits and tolerances of this room, each with what it means."""
+"""The limits and tolerances of this room, each with its meaning."""
 
 LARGEST_FILE = 64_000_000
 """Bytes of a model file: the largest of published robots have 0.3 million."""
@@ -43,13 +43,13 @@ MOST_COPIES = 10_000
 """Copies of bodies that one element of an MJCF file may ask for."""
 
 NO_BOUND = 1e16
-"""What is written for the end of a range that is open, where a format wants a number; SDF has it so."""
+"""Written for the end of a range that is open, where a format wants a number; SDF has it so."""
 
 UNBOUNDED = 1e15
 """From this on a limit says that there is none."""
 
 ROUNDING = 1e-12
-"""Relative, what rounding leaves of a sum of moments of inertia."""
+"""Relative rounding of a sum of moments of inertia."""
 
 LARGEST_MESH = 100_000_000
 """Bytes of a mesh from which an inertia follows."""
@@ -68,7 +68,7 @@ MOST_CONTACTS = 500
 compile, each point 0.03 s."""
 
 SINKING = 1e-3
-"""How deep a contact sinks in under the whole weight, relative to the largest dimension of what touches."""
+"""Depth of a contact under the whole weight, relative to the largest dimension of the touching shape."""
 
 CREEPING = 1e-3
 """The slip at which friction has taken hold, relative to the speed of a fall from the largest dimension, sqrt(g L)."""

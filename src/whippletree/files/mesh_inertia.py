@@ -25,7 +25,7 @@ _FLAT = 1e-12
 
 
 class MeshVolume(NamedTuple):
-    """What a mesh encloses: volume, centre, second moments (3, 3) about the centre; `turned` if it was inside out."""
+    """The enclosed volume of a mesh, its centre and second moments (3, 3) about it; `turned` if it was inside out."""
 
     volume: float
     centre: Array
@@ -45,7 +45,7 @@ class MeshVolume(NamedTuple):
 
 
 def mesh_volume(triangles: Array) -> MeshVolume:
-    """Return what triangles (n, 3, 3) enclose; a mesh that is open or not oriented alike is refused by a `ValueError`.
+    """Return the volume in triangles (n, 3, 3); a mesh that is open or not oriented alike is refused by a `ValueError`.
 
     >>> corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
     >>> tetrahedron = corners[[[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]]

@@ -1,4 +1,4 @@
-"""Actuators and fixed tendons of MJCF: what acts on joints besides their own springs and dampers."""
+"""Actuators and fixed tendons of MJCF: efforts on joints besides their own springs and dampers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Range = tuple[float, float] | None
 
 
 def add_actuators(mj: mujoco.MjModel, model: NeutralModel, joints: Sequence[str]) -> None:
-    """Add tendons' springs and actuators; motors without a law of their own are what `tau` is for."""
+    """Add tendons' springs and actuators; motors without a law of their own take their efforts from `tau`."""
     for k in range(mj.ntendon):
         _tendon(mj, k, model, joints)
     for k in range(count_of_actuators(mj)):

@@ -28,7 +28,7 @@ def sizes_of(mj: mujoco.MjModel, g: int) -> tuple[float, ...]:
 
 
 def add_collisions(mj: mujoco.MjModel, model: NeutralModel, bodies: Sequence[str]) -> None:
-    """Add what collides; `bodies` are the names of the links."""
+    """Add the shapes that collide; `bodies` are the names of the links."""
     import mujoco
 
     off = int(mj.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
@@ -68,13 +68,13 @@ def _collider(mj: mujoco.MjModel, g: int, bodies: Sequence[str]) -> NeutralColli
 
 
 def _corners(mj: mujoco.MjModel, mesh: int) -> Callable[[], Array]:
-    """Return what returns the corners of a mesh, in the axes of its geom."""
+    """Return a function that returns the corners of a mesh, in the axes of its geom."""
     first, count = int(mj.mesh_vertadr[mesh]), int(mj.mesh_vertnum[mesh])
     return lambda: np.array(mj.mesh_vert[first : first + count], dtype=float)
 
 
 def _tell(mj: mujoco.MjModel, model: NeutralModel, geoms: list[int]) -> None:
-    """Remark what surfaces have that contacts of ours have not."""
+    """Remark properties of surfaces that our contacts do not have."""
     remarks = model.collisions.remarks
     remarks.append(("changed", "contacts are springs and dampers: solref and solimp go with MuJoCo's effective masses"))
     if any(int(mj.geom_condim[g]) > 3 for g in geoms) or any(int(dim) > 3 for dim in mj.pair_dim):

@@ -42,7 +42,7 @@ class _Connect(NamedTuple):
 
 
 def add_equalities(mj: mujoco.MjModel, model: NeutralModel, bodies: Sequence[str], joints: Sequence[str]) -> None:
-    """Add what holds bodies and joints together."""
+    """Add the equalities that hold bodies and joints together."""
     connects, poses = list[_Connect](), poses_at(model)
     for k in range(mj.neq):
         name = mj.equality(k).name or f"equality {k}"
@@ -150,7 +150,7 @@ def _are_hinge(one: _Connect, other: _Connect) -> bool:
 
 
 def _tell_planar(model: NeutralModel) -> None:
-    """Remark what a connect or weld does in a loop of parallel hinges."""
+    """Remark the effect of a connect or weld in a loop of parallel hinges."""
     poses = poses_at(model)
     for joint in model.joints.values():
         if not joint.closes or isinstance(joint.joint, Revolute):

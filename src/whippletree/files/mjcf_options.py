@@ -1,4 +1,4 @@
-"""Options of MJCF that switch parts of a model off, and what actuators add to joints: carried out on MuJoCo's arrays.
+"""Options of MJCF that switch parts of a model off, and actuators' armature and damping, applied to MuJoCo's arrays.
 
 Flags are known by the names that the installed MuJoCo gives them: their numbers differ from version to version.
 """
@@ -31,7 +31,7 @@ _CONSTRAINTS = ("frictionloss", "limit", "equality", "contact")
 
 
 def carry_out_options(mj: mujoco.MjModel, remarks: Remarks) -> None:
-    """Set to zero what the flags of a model switch off, and give joints and tendons their actuators' own dynamics."""
+    """Set to zero the parts that flags switch off, and give joints and tendons their actuators' own dynamics."""
     off = _flags_off(mj)
     if "gravity" in off:
         mj.opt.gravity[:] = 0.0
@@ -46,7 +46,7 @@ def carry_out_options(mj: mujoco.MjModel, remarks: Remarks) -> None:
 
 
 def count_of_actuators(mj: mujoco.MjModel) -> int:
-    """Return the number of actuators; since MuJoCo 4 one may have several controls, which is what `nu` counts."""
+    """Return the number of actuators; since MuJoCo 4 one may have several controls, which `nu` counts."""
     return int(getattr(mj, "nactuator", mj.nu))
 
 

@@ -1,4 +1,4 @@
-"""MJCF, the format of MuJoCo: the compiled arrays of its own reader become links, joints and what holds and moves them.
+"""MJCF, the format of MuJoCo: the compiled arrays of its own reader become links, joints, equalities and actuators.
 
 Coordinates are MuJoCo's: a hinge's is zero where `ref` says so. A body with several joints is a chain of bodies without
 mass. Equalities are soft there, and exact here.
@@ -241,7 +241,7 @@ class _MjcfReading:
                 self._m.frames.append(NeutralFrame(mj.site(k).name, self._bodies[mj.site_bodyid[k]], pose))
 
     def _tell(self) -> None:
-        """Remark what a file has beside."""
+        """Remark parts of the file that are not read."""
         mj, add = self._mj, self._m.remarks.add
         if mj.opt.density or mj.opt.viscosity or np.any(mj.opt.wind):
             add("not understood", "the density, viscosity or wind of a medium")
@@ -273,7 +273,7 @@ _HIDDEN = 3
 
 
 def _own_name(name: str, default: str, used: set[str]) -> str:
-    """Return a name that has not been used, the default for what has none."""
+    """Return a name that has not been used; unnamed things get the default."""
     found, k = name or default, 1
     while found in used:
         k += 1

@@ -1,4 +1,4 @@
-"""MJCF as MuJoCo reads it: what a file draws in is looked at first, then MuJoCo's own reader makes arrays of it."""
+"""MJCF as MuJoCo reads it: the files that it names are checked first, then MuJoCo's own reader makes arrays of it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ PLAIN = (0.5, 0.5, 0.5, 1.0)
 _COPYING = ("replicate", "composite", "flexcomp")
 _REFUSED = ("flexcomp", "flex", "composite", "plugin")
 _ASIDE = ("extension", "sensor", "skin")
-"""What may be declared and moves nothing: programs that others could call, sensors, and looks."""
+"""Elements that move nothing: programs that others could call, sensors, and looks."""
 
 
 def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remarks) -> MujocoObject:
-    """Return what MuJoCo makes of a file, an `MjModel`; whatever it says against it is an error with its line."""
+    """Return MuJoCo's `MjModel` of a file; every complaint of MuJoCo is an error with its line."""
     try:
         import mujoco
     except ImportError:
@@ -46,7 +46,7 @@ def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remar
 
 @contextmanager
 def _heard(mujoco: ModuleType, remarks: Remarks) -> Iterator[None]:
-    """Within it, what MuJoCo warns of is a remark; by itself it would write it to a file in the current folder."""
+    """Within it, warnings of MuJoCo are remarks; otherwise it would write them to a file in the current folder."""
 
     def hear(text: object) -> None:
         remarks.add("changed", f"MuJoCo warns: {' '.join(str(text).split())}")
@@ -92,7 +92,7 @@ def _said(error: Exception, name: str) -> FileError:
 
 
 def _check(root: XmlElement, around: Surroundings, level: int = 0) -> None:
-    """Refuse what a file must not draw in, what grows without bound, and what is no rigid body."""
+    """Refuse forbidden files, unbounded growth, and deformable bodies."""
     copies = 1
     aside = {id(one) for outer in root.below() if outer.tag in _ASIDE for one in outer.below()}
     for element in root.below():
@@ -130,7 +130,7 @@ def _check_place(element: XmlElement, key: str, around: Surroundings) -> None:
 
 
 def _strip(spec: MujocoObject, around: Surroundings, remarks: Remarks) -> None:
-    """Take out what is for eyes only, and meshes whose files are missing where no inertia needs them."""
+    """Take out elements for the eye only, and meshes whose files are missing where no inertia needs them."""
     colors = {one.name: _color(spec, one) for one in spec.materials}
     for geom in spec.geoms:
         own = tuple(geom.rgba) != PLAIN  # which goes before the material's

@@ -1,4 +1,4 @@
-"""Writing MJCF: nested bodies with their joints where the model starts, and equalities for what holds them together.
+"""Writing MJCF: nested bodies with their joints where the model starts, and equalities for closures.
 
 Coordinates are those of the mechanism: `ref` says what they are where bodies are placed. Bodies without mass that only
 carry one joint after another become one body with several joints. A hinge that closes a loop is two connects on its
@@ -47,7 +47,7 @@ def to_mjcf(whole: WritableModel) -> str:
 
 
 class _MjcfModel:
-    """The model as it grows: bodies in bodies, and what is beside them."""
+    """The model as it grows: bodies in bodies, and the sections beside them."""
 
     def __init__(self, whole: WritableModel, root: XmlTag) -> None:
         self._whole = whole
@@ -204,7 +204,7 @@ class _MjcfModel:
     # ------------------------------------------------------------------ loops
 
     def _close(self, equality: XmlTag, use: JointUse) -> None:
-        """Write what closes a loop."""
+        """Write the equality that closes a loop."""
         if not isinstance(use.joint, Fixed | Spherical | Revolute):
             self._whole.lacks(f"the {use.joint.kind} joint {quoted(use.name)}, which closes a loop")
             return

@@ -1,4 +1,4 @@
-"""Masses and inertias as MuJoCo takes them: three moments, no two less than the third, and none zero of what moves.
+"""Masses and inertias as MuJoCo takes them: three moments, no two less than the third, none zero of moving bodies.
 
 A body that is welded to others may have what no body has, as sensors and covers of published robots do; then the whole
 group is told by its first body, which moves in the same way.
@@ -26,7 +26,7 @@ _LEAST = 1e-15
 """The least mass and moment of inertia of a moving body that MuJoCo takes."""
 
 _UNSEEN = 2e-13
-"""What the least moment is at most, as a share of the moment that a body has about its joint: rounding."""
+"""Moments below this share of the moment that a body has about its joint count as rounding."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def principal_inertias(
     poses: Mapping[str, Placement],
     seats: Mapping[str, Placement],
 ) -> dict[str, PrincipalInertia]:
-    """Return the inertia of each body that has one, by its frame in the file; what is not taken is lacking."""
+    """Return the inertia of each body that has one, by its frame in the file; those that MuJoCo refuses are lacking."""
     groups: dict[str, list[str]] = {}
     root: dict[str, str] = {}
     for body, joints in chains.items():

@@ -90,7 +90,7 @@ def write_laws(whole: WritableModel, root: XmlTag) -> None:
 
 
 _AT_START = -1.0
-"""What a tendon's `springlength` must not be: it stands for the length at the start."""
+"""A tendon's `springlength` with this value stands for the length at the start, so it must not be written."""
 
 
 def _actuator(actuators: XmlTag, law: AffineLaw, target: Mapping[str, str]) -> None:

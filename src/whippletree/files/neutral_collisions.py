@@ -1,4 +1,4 @@
-"""The shapes of a model that are there to collide, and what its format says about which of them do.
+"""The collision shapes of a model, and its format's rules about which of them collide.
 
 Every reader fills these, and one place makes contacts of them (`contact_elements`).
 """
@@ -12,7 +12,7 @@ from whippletree.foundation.arrays import Array
 from whippletree.spatial.placement import Placement
 
 APART = "links of one robot pass through each other, unless <self_collide> says that they do not"
-"""What models of URDF and SDF have in common, if contacts are made of them."""
+"""A remark on models of URDF and SDF, if contacts are made of them."""
 
 __all__ = ["APART", "NeutralCollider", "NeutralCollisions", "NeutralPair"]
 

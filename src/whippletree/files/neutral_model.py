@@ -1,4 +1,4 @@
-"""What model files have in common: links, the joints between them, what couples joints, and what acts on them.
+"""The common form of model files: links, the joints between them, couplings of joints, and forces.
 
 Every reader of another program's format fills a `NeutralModel`, and one function makes a `Mechanism` of it
 (`neutral_translation`). Poses are `Placement`s on links; a joint may lie between any two links, so that loops need no
@@ -74,7 +74,7 @@ class Remarks:
 
     @contextmanager
     def of_looks(self, what: str = "what a link looks like") -> Iterator[None]:
-        """Within it, what is wrong is a remark, since it concerns what something looks like and nothing else."""
+        """Within it, errors are remarks, since they concern the appearance only."""
         try:
             yield
         except FileError as error:
@@ -88,7 +88,7 @@ class Remarks:
 
 @dataclass
 class NeutralLink:
-    """A rigid body: its name, mass properties in the link's own frame, and what it looks like."""
+    """A rigid body: its name, mass properties in the link's own frame, and appearance."""
 
     name: str
     properties: MassProperties = field(default_factory=MassProperties)

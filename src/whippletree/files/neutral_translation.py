@@ -65,7 +65,7 @@ def _add_contacts(model: NeutralModel, contacts: bool | str, most: int) -> None:
 
 
 def _attach_bases(model: NeutralModel, base: str | None) -> None:
-    """Connect with the ground what is not connected with it: by the first link of each part, in the file's order."""
+    """Connect each part with the ground that is not connected with it: by its first link, in the file's order."""
     joints = LinkGraph(model.joints.values())
     reached = joints.reached(WORLD)
     below = {joint.child for joint in model.joints.values() if not joint.closes}
@@ -144,15 +144,15 @@ class NeutralTranslation:
         return self._mechanism
 
     def joint_name(self, name: str) -> str:
-        """Return what a joint of the file is called in the mechanism."""
+        """Return the name in the mechanism of a joint of the file."""
         return self._joints[name]
 
     def place_name(self, name: str) -> str:
-        """Return what a link of the file is called in the mechanism."""
+        """Return the name in the mechanism of a link of the file."""
         return self._places[name]
 
     def frame_name(self, name: str) -> str:
-        """Return what a frame of the file is called in the mechanism."""
+        """Return the name in the mechanism of a frame of the file."""
         # not empty: read before what names it
         return next(legal for legal, frame in self._frames if frame.name == name)
 
@@ -212,7 +212,7 @@ class NeutralTranslation:
         self._mechanism.closure(name, ca.SX(first - coupling.offset - polynomial))
 
     def _forces_of(self, use: NeutralJoint, stops: bool | float) -> None:
-        """Declare what acts on each freedom of a joint."""
+        """Declare the forces on each freedom of a joint."""
         joint = self._joints[use.name]
         for index in range(use.joint.nv):
             label = joint if use.joint.nv == 1 else f"{joint}[{index}]"
@@ -263,7 +263,7 @@ class NeutralTranslation:
 
 
 def _found_meshes(model: NeutralModel) -> dict[str, Path]:
-    """Return where the meshes are that a model names; what is not found, or of no kind that is drawn, is remarked."""
+    """Return the files of the meshes that a model names; missing files and kinds that are not drawn are remarked."""
     named = {one.file: link.line for link in reversed(model.links.values()) for one in link.shapes if one.file}
     if model.around is None:
         return {}
@@ -280,7 +280,7 @@ def _found_meshes(model: NeutralModel) -> dict[str, Path]:
 
 
 def _drawn(shapes: Iterable[Shape], meshes: Mapping[str, Path]) -> Iterator[Shape]:
-    """Yield what pictures show: shapes, and meshes whose files are there; others are kept as references only."""
+    """Yield the shapes for pictures: shapes, and meshes whose files are there; others are kept as references only."""
     for shape in shapes:
         if shape.kind != "mesh":
             yield shape

@@ -14,7 +14,7 @@ from whippletree.foundation.arrays import Array, Indices
 __all__ = ["obj_surfaces"]
 
 _MORE = re.compile(rb"/[^ \t\n]*")
-"""What stands behind the number of a corner: texture coordinates and normals."""
+"""The numbers of texture coordinates and normals, behind that of a corner."""
 
 
 def obj_surfaces(data: bytes, beside: Beside) -> list[Surface]:

@@ -32,7 +32,7 @@ Call: TypeAlias = "Callable[[NeutralTranslation], None]"
 
 
 class OpensimElements:
-    """What holds and moves the bodies of a model beside its joints: `couplers`, and calls that come `later`."""
+    """The constraints and forces of a model beside its joints: `couplers`, and calls that come `later`."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ class OpensimFrames:
                     self._offsets[f"{by}/{name}"] = (frame, by)
 
     def _keep(self, owner: XmlElement, frames: Sequence[XmlElement]) -> None:
-        """Keep frames that a body has by itself as frames of the mechanism, and what they show as the body's shapes."""
+        """Keep a body's own frames as frames of the mechanism, and their geometry as shapes of the body."""
         for frame in frames:
             if frame.tag == "PhysicalOffsetFrame":
                 link, pose = self._placed(frame, owner.get("name"), 0)

@@ -57,7 +57,7 @@ _SIMPLE: dict[str, tuple[str, ...]] = {
     "PlanarJoint": ("rotation z", "translation x", "translation y"),
     "FreeJoint": ("rotation x", "rotation y", "rotation z", "translation x", "translation y", "translation z"),
 }
-"""What the coordinates of each kind of joint do, in their order; turns come after slides, and one after another."""
+"""The motions of the coordinates of each kind of joint, in their order; turns come after slides, one after another."""
 
 
 @dataclass
@@ -225,7 +225,7 @@ def chain(
     own: Sequence[str],
     coordinates: Mapping[str, OpensimCoordinate],
 ) -> list[FollowingCoordinate]:
-    """Add the hinges and slides of a joint to a model; return what follows from coordinates."""
+    """Add the hinges and slides of a joint to a model; return the coordinates that follow others."""
     fixed = {key: one.start for key, one in coordinates.items() if one.locked}
     moves = [_Move(axis, *bound(axis.function, axis.coordinates, fixed)) for axis in axes]
     carriers = _carriers(moves, own)

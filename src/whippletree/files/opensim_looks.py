@@ -1,4 +1,4 @@
-"""What bodies of OpenSim models look like: meshes by their file names, and plain shapes."""
+"""The appearance of bodies of OpenSim models: meshes by their file names, and plain shapes."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ _OF_COORDINATE = {
     *("default_value", "default_speed_value", "range", "locked", "prescribed", "prescribed_function"),
     *("motion_type", "clamped", "is_free_to_satisfy_constraints"),
 }
-"""What coordinates have: the last three are about how a person moves them on a screen, and how they are assembled."""
+"""Properties of coordinates: the last three are about how people move them on a screen, and how to assemble them."""
 
 
 def read_opensim(root: XmlElement) -> NeutralModel:
@@ -83,7 +83,7 @@ def read_opensim(root: XmlElement) -> NeutralModel:
 
 
 class _OpensimReading:
-    """The sets of a model: first bodies and frames, then coordinates, joints, and what acts on them."""
+    """The sets of a model: first bodies and frames, then coordinates, joints, constraints and forces."""
 
     def __init__(self, model: XmlElement) -> None:
         self._root, self._objects = model, OpensimObjects(model)
@@ -339,7 +339,7 @@ class _OpensimReading:
     # ------------------------------------------------------------------ the rest
 
     def _remark_rest(self) -> None:
-        """Remark what a file has beside."""
+        """Remark parts of the file that are not read."""
         for child in self._root.children:
             if child.tag in _READ_SETS | _WORDS:
                 continue

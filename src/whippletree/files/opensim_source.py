@@ -1,4 +1,4 @@
-"""Properties of OpenSim objects: elements named after them, or what the file's `<defaults>` say for their type."""
+"""Properties of OpenSim objects: elements named after them, or the file's `<defaults>` for their type."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ from whippletree.spatial.scalars import shown
 __all__ = ["PackageFolders", "checked_packages"]
 
 _VARIABLES = {"ROS_PACKAGE_PATH": "", "AMENT_PREFIX_PATH": "share", "GZ_SIM_RESOURCE_PATH": ""}
-"""Variables of the environment that list folders, and what below these holds packages."""
+"""Variables of the environment that list folders, and the folder below each that holds packages."""
 
 _SCHEMES = ("package://", "model://")
 
 
 class PackageFolders:
-    """The folders of packages: those that the caller gives, by name or as folders that hold some, and what is around.
+    """The folders of packages: those that the caller gives, by name or by their parents, and those around the file.
 
     A package is a folder of its name: given, in or among those of ROS_PACKAGE_PATH, AMENT_PREFIX_PATH and
     GZ_SIM_RESOURCE_PATH, above the model file, or beside one of the folders above it.
@@ -35,7 +35,7 @@ class PackageFolders:
         self._named, self._folders = named, folders
 
     def split(self, uri: str) -> tuple[str, str] | None:
-        """Return the package that a reference names and what is below it, None if it names none."""
+        """Return the package that a reference names and the path below it, None if it names none."""
         scheme = next((one for one in _SCHEMES if uri.startswith(one)), None)
         name, _, rest = uri.removeprefix(scheme or "").lstrip("/").partition("/")
         plain = name not in ("", ".", "..") and not {"\\", "\0", ":"} & set(name + rest)

@@ -1,4 +1,4 @@
-"""Reading and writing models of any format, which is found by what is in the file and not by its name."""
+"""Reading and writing models of any format, which is found by a file's contents and not by its name."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def read(
 
 @user_facing
 def write(model: Model | Mechanism, path: str | os.PathLike[str]) -> ReadingReport:
-    """Write a model or a mechanism as a file: YAML, or what the end of its name says (.urdf, .sdf, .xml for MJCF).
+    """Write a model or a mechanism as a file: YAML, or the format of the suffix (.urdf, .sdf, .xml for MJCF).
 
     YAML holds all of it, and is read again first: if that were not the same mechanism, it is refused. The other formats
     hold less: a mechanism that would not move in the same way is refused before anything is written, with all that a

@@ -20,7 +20,7 @@ __all__ = ["SdfFrame", "SdfScope", "pose_in"]
 
 @dataclass
 class SdfFrame:
-    """Something with a pose: what kind it is, what it is placed relative to and attached to."""
+    """A thing with a pose: its kind, the frame that the pose is relative to, and the frame that it is attached to."""
 
     kind: str
     element: XmlElement
@@ -28,7 +28,7 @@ class SdfFrame:
     relative_to: str
     attached_to: str = ""
     scope: SdfScope | None = None
-    """Of a model: what is in it."""
+    """Of a model: the scope of its contents."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class SdfScope:
     """The name of a link that the file calls "world", if there is one."""
 
     def find(self, name: str, element: XmlElement) -> tuple[SdfScope, str, SdfFrame]:
-        """Return what a name stands for, and in which scope."""
+        """Return the scope and the frame that a name stands for."""
         scope: SdfScope = self
         first, _, rest = name.partition("::")
         while rest and first in scope.frames and (inner := scope.frames[first].scope) is not None:
@@ -116,7 +116,7 @@ class SdfScope:
 
 
 def pose_in(element: XmlElement) -> tuple[Placement, str | None]:
-    """Return the pose that an element has, and what that is relative to, if it says so."""
+    """Return the pose of an element, and the name of the frame that it is relative to, if it gives one."""
     given = element.child("pose")
     if given is None:
         return Placement(), None

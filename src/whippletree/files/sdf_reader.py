@@ -75,7 +75,7 @@ _OF_JOINT = {
 }
 _OF_AXIS = {"xyz", "use_parent_model_frame", "dynamics", "limit", "mimic"}
 _DENSITY = 1000.0
-"""kg/m^3 of what has no density of its own, as the format says."""
+"""Density in kg/m^3 of shapes without one of their own, as the format says."""
 
 _SCENERY = ("sun", "ground_plane", "ground plane")
 """Models that worlds include and that come with their simulator: a lamp, and a plane that does not move."""
@@ -95,7 +95,7 @@ def read_sdf(root: XmlElement, around: Surroundings) -> NeutralModel:
 
 
 class _SdfReading:
-    """The elements of a file: first all frames, then what is on them."""
+    """The elements of a file: first all frames, then the links, joints and shapes on them."""
 
     def __init__(self, root: XmlElement, around: Surroundings) -> None:
         self._root, self._around = root, around
@@ -360,7 +360,7 @@ class _SdfReading:
             raise inertial.error(str(error)) from None
 
     def _from_shapes(self, scope: SdfScope, element: XmlElement, inertial: XmlElement, name: str) -> MassProperties:
-        """Return the inertia that follows from what a link collides with, scaled to its mass if that is given."""
+        """Return the inertia of a link's collision shapes, scaled to the link's mass if that is given."""
         usual, total = self._value(inertial, "density", _DENSITY), MassProperties()
         for one in element.all("collision"):
             shape, density = self._shape(scope, name, one), self._value(one, "density", usual)

@@ -27,7 +27,7 @@ _BITS = ("surface", "contact", "collide_bitmask")
 
 
 def sdf_surface(collision: XmlElement) -> dict[str, Any]:
-    """Return what a shape says of its surface, by the words of a `NeutralCollider`.
+    """Return the surface of a shape, by the words of a `NeutralCollider`.
 
     >>> from whippletree.files.xml_source import parse_xml
     >>> text = b"<collision><surface><friction><ode><mu>0.4</mu></ode></friction></surface></collision>"
@@ -45,7 +45,7 @@ def sdf_surface(collision: XmlElement) -> dict[str, Any]:
 
 
 def _along(element: XmlElement, way: tuple[str, ...]) -> Iterator[XmlElement]:
-    """Yield what elements within elements lead to."""
+    """Yield the elements at the end of a path of elements within elements."""
     if not way:
         yield element
         return

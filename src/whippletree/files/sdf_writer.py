@@ -148,7 +148,7 @@ _WHOLE = 1e-12
 
 
 def _names(whole: WritableModel) -> Callable[[str, str], str]:
-    """Return what gives names that no joint, link or frame has yet; a change is told."""
+    """Return a function that gives names unused by joints, links and frames; a change is told."""
     used = {"world", "__model__", "__root__"}
 
     def named(kind: str, name: str) -> str:

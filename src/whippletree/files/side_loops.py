@@ -1,4 +1,4 @@
-"""A robot with what stands beside its file: a YAML file that names its loops, and the program xacro that wrote it."""
+"""A robot with the files beside its own: a YAML file that names its loops, and the program xacro that wrote it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _frame_link(model: NeutralModel, source: Source, frame: Node) -> str:
 
 
 def _expanded(around: Surroundings) -> XmlElement:
-    """Return what xacro makes of a file."""
+    """Return the XML that xacro makes of a file."""
     if around.place is None:
         raise FileError(f"{around.name}: xacro expands files: give the path of one")
     try:

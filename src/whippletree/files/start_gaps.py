@@ -135,7 +135,7 @@ def report_gaps(model: NeutralModel) -> None:
 
 
 def _coupling_gap(coupling: NeutralCoupling, model: NeutralModel) -> float:
-    """Return by how much coordinates miss what couples them."""
+    """Return by how much a coupling is off at the start."""
     sums = []
     for ratios in (coupling.ratios, coupling.of):
         starts = {joint: _start_of(model, model.joints[joint]) for joint, _ in ratios}
@@ -146,7 +146,7 @@ def _coupling_gap(coupling: NeutralCoupling, model: NeutralModel) -> float:
 
 
 def _gap(joint: NeutralJoint, one: Placement, other: Placement, model: NeutralModel) -> tuple[float, float] | None:
-    """Return by how much two sides of a joint miss each other, in what the joint holds: metres and radians."""
+    """Return the gaps of a closed joint between its two sides, along its rows: metres and radians."""
     motion = joint_motion(joint.joint, _start_of(model, joint))
     if motion is None or isinstance(joint.joint, Free):
         return None

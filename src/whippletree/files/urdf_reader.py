@@ -172,7 +172,7 @@ class _UrdfReading:
             raise element.error(str(error)) from None
 
     def _shapes(self, element: XmlElement) -> Iterator[Shape]:
-        """Yield what a link looks like, and what it collides with."""
+        """Yield the visual shapes of a link, and its collision shapes."""
         for one in element.all("visual", "collision"):
             with self._model.remarks.of_looks():
                 geometry = one.child("geometry")

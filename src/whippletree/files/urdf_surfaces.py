@@ -1,4 +1,4 @@
-"""Surfaces in URDF: what Gazebo, Bullet and Drake write beside the shapes of a link, since the format has no words."""
+"""Surfaces in URDF: elements of Gazebo, Bullet and Drake beside the shapes of a link, since the format has none."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class JointAxis(NamedTuple):
 
 
 def axes_of(prim: UsdObject, length: float) -> list[JointAxis]:
-    """Return what a prim says of its six axes; those whose lower limit is not below the upper are locked."""
+    """Return the six axes of a prim; those whose lower limit is not below the upper are locked."""
     found = []
     for name in AXES:
         unit = math.radians(1.0) if name.startswith("rot") else length

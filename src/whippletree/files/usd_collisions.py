@@ -46,7 +46,7 @@ def usd_collider(
 
 
 def _corners(prim: Usd.Prim, stretch: Array) -> Callable[[], Array]:
-    """Return what returns the points of a mesh; they are taken now, while the stage is open."""
+    """Return a function that returns the points of a mesh; they are taken now, while the stage is open."""
     points = np.array(prim.GetAttribute("points").Get() or [], dtype=object)
 
     def corners() -> Array:

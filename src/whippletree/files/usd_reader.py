@@ -44,7 +44,7 @@ _KINDS: dict[str, type[Joint]] = {
     "PhysicsFixedJoint": Fixed,
 }
 _DENSITY = 1000.0
-"""kg/m^3 of what has no density of its own, as the format says."""
+"""Density in kg/m^3 of shapes without one of their own, as the format says."""
 
 _OF_BODY = (
     *("physics:mass", "physics:density", "physics:centerOfMass", "physics:diagonalInertia", "physics:principalAxes"),
@@ -56,7 +56,7 @@ _OF_JOINT = (
     *("physics:jointEnabled", "physics:excludeFromArticulation", "physics:collisionEnabled", "drive:", "limit:"),
     *("physics:breakForce", "physics:breakTorque"),
 )
-"""What is read of bodies and joints, or has no meaning here; anything else with a namespace is remarked."""
+"""Properties of bodies and joints that are read, or have no meaning here; others with a namespace are remarked."""
 
 
 def read_usd(name: str, place: Path | None, search: Sequence[Path] = ()) -> NeutralModel:
@@ -220,7 +220,7 @@ class _UsdReading:
                 self._collide(prim, WORLD, Placement())
 
     def _properties(self, prim: Usd.Prim, name: str, pose: Placement, scale: np.ndarray) -> MassProperties:
-        """Return mass and inertia of a body: those it says, or for what it does not say those of its colliders."""
+        """Return mass and inertia of a body: its own, and where it gives none those of its colliders."""
         api = self._physics.MassAPI(prim)
         mass = number(api.GetMassAttr(), 0.0) * self._mass
         diagonal = vector(api.GetDiagonalInertiaAttr(), (0.0, 0.0, 0.0))
@@ -360,7 +360,7 @@ class _UsdReading:
                 self._m.remarks.add("not understood", f"{name} of {what}")
 
     def _side(self, relation: UsdObject, name: str) -> tuple[str, Placement, np.ndarray]:
-        """Return the body that a joint is on, where on it what the joint names is, and the scale of that."""
+        """Return the body that a joint is on, the joint's placement on it, and the scale of that."""
         targets = [str(path) for path in relation.GetTargets()]
         if not targets:
             return WORLD, Placement(), np.ones(3)

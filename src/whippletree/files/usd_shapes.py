@@ -62,7 +62,7 @@ def material_density(prim: UsdObject) -> float:
 
 
 def collider_shape(prim: Usd.Prim, pose: Placement, scale: Array, length: float) -> Shape | None:
-    """Return the shape of a prim in metres, None for a mesh and for what is not known here.
+    """Return the shape of a prim in metres, None for a mesh and for unknown kinds.
 
     `pose` and `scale` place it on its body; a ball or a cylinder must not be stretched more one way than another.
     """

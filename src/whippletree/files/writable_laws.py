@@ -96,7 +96,7 @@ def affine_laws(
 
 
 def _effort(use: ForceUse, parameters: Sequence[Parameter]) -> _Effort | None:
-    """Return the coefficients of an actuator's effort, if it is affine in what it reads."""
+    """Return the coefficients of an actuator's effort, if it is affine in coordinate, rate and control."""
     force, n = use.force, len(use.coordinates)
     if not isinstance(force, Actuator) or use.sides or use.states or use.reactions or force.timed:
         return None
@@ -156,7 +156,7 @@ def _unlimited(effort: ca.SX) -> tuple[float, ca.SX, Range]:
 
 
 def _limited(value: ca.SX) -> tuple[ca.SX, Range] | None:
-    """Return what is kept within a range, and the range, if a value is that."""
+    """Return the clipped expression and its range, if a value is kept within a range."""
     if not value.is_op(ca.OP_FMIN) or not value.dep(1).is_constant():
         return None
     inner = value.dep(0)

@@ -1,4 +1,4 @@
-"""A mechanism as other formats can hold it: a tree and what closes its loops, plain numbers, few kinds of forces."""
+"""A mechanism as other formats can hold it: a tree and closures of its loops, plain numbers, few kinds of forces."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["LinearCoupling", "WritableJoint", "WritableModel"]
 
 @dataclass
 class WritableJoint:
-    """A joint seen from the ground, with what acts on each of its freedoms alike, its range and where it starts."""
+    """A joint seen from the ground, with the forces that act on each of its freedoms alike, its range and its start."""
 
     use: JointUse
     damping: float = 0.0
@@ -70,7 +70,7 @@ class LinearCoupling:
 
 @dataclass
 class WritableModel:
-    """What writers of other formats start from; whatever they cannot hold is listed in `lacking`, each by its name.
+    """The input of writers of other formats; everything that they cannot hold is listed in `lacking`, by name.
 
     `tree` has the joints that reach every body from the ground, `closing` those left over. `weights` are the shares of
     bodies' weights that something holds. What a format leaves out though it moves nothing is in `remarks`.
@@ -118,7 +118,7 @@ class WritableModel:
         self.remarks.add("left out", what)
 
     def check_held(self, file: str) -> None:
-        """Refuse to write what the format cannot hold, each by its name."""
+        """Refuse to write if the format cannot hold all of the model; each lacking part is named."""
         if self.lacking:
             raise FileError(f"{file} is not written: {self.format} cannot hold {'; '.join(self.lacking)}", file=file)
 
@@ -233,7 +233,7 @@ class WritableModel:
         return True
 
     def _same_on_all(self, entry: WritableJoint, acting: Mapping[int, WritableJoint]) -> None:
-        """Give a joint what acts on its freedoms, which must be the same on each."""
+        """Give a joint the damping, friction and stiffness of its freedoms, which must be the same on each."""
         if not acting:
             return
         freedoms = [acting.get(k, WritableJoint(entry.use)) for k in range(entry.use.joint.nv)]
@@ -338,7 +338,7 @@ class WritableModel:
     # ------------------------------------------------------------------ looks
 
     def shapes(self, body: str) -> tuple[Shape, ...]:
-        """Return what a body looks like; meshes by names that lead to them from the folder of the file.
+        """Return the shapes of a body for pictures; meshes by paths from the folder of the file.
 
         A mesh of a package keeps its name.
         """

@@ -1,4 +1,4 @@
-"""Shapes as formats have them: what one has no word for is put together of what it has."""
+"""Shapes in the words of each format: a shape for which one has no word is put together of others."""
 
 from __future__ import annotations
 

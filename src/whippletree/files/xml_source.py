@@ -129,7 +129,7 @@ def _shown(text: str) -> str:
 
 
 def parse_xml(data: bytes, name: str) -> XmlElement:
-    """Read a file's bytes; `name` is what messages call it.
+    """Read a file's bytes; `name` is the file's name in messages.
 
     >>> parse_xml(b'<!DOCTYPE robot [<!ENTITY a "b">]><robot/>', "arm.urdf")
     Traceback (most recent call last):

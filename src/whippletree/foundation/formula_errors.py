@@ -1,4 +1,4 @@
-"""What is said where a program wants the truth or the value of a formula, which are there when a state is computed."""
+"""Messages for programs that ask for the truth or the value of a formula, which exist only at a state."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 def _in_words(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
 ) -> WhippletreeError | None:
-    """Return an error that says what a user got wrong, if an error of Python or of a library comes from that."""
+    """Return an error in words about a user's mistake, if an error of Python or of a library comes from one."""
     if asked_for_truth(error):
         return SymbolTruthError("what is asked here").with_traceback(error.__traceback__)
     words = unfit_argument(function, args, options)

@@ -1,1 +1,1 @@
-"""The trace and what is made of it: tapes, machine code, lanes, loops, a disk cache."""
+"""The trace and its products: tapes, machine code, lanes, loops, a disk cache."""

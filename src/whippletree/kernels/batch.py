@@ -39,7 +39,7 @@ def lane_buffer(inputs: Sequence[int], outputs: Sequence[int], width: int, work:
 def batch_words(
     count: int, constants: int, tables: int, inputs: Sequence[tuple[int, int]], outputs: Sequence[tuple[int, int]]
 ) -> list[int]:
-    """Return what describes a batch to the driver; arrays are given by address and stride in bytes.
+    """Return the words that describe a batch to the driver; arrays are given by address and stride in bytes.
 
     >>> batch_words(5, 100, 200, [(300, 8)], [(400, 16)])
     [0, 0, -1, 5, 100, 200, 300, 8, 400, 16]

@@ -30,10 +30,10 @@ from whippletree.foundation.user_frames import warn
 __all__ = ["DiskCache", "default_folder", "open_cache"]
 
 LIMIT = 2_000_000_000
-"""Bytes that the cache may hold: what was used least recently is removed beyond."""
+"""Largest size of the cache, in bytes: beyond it, the least recently used entries are removed."""
 
 _SHARE = 0.9
-"""What is left of the limit when entries are removed, so that this is rare."""
+"""Share of the limit that remains when entries are removed, so that removals are rare."""
 
 _FRESH = 3600.0
 """Seconds within which an entry's last use is not noted again."""
@@ -157,7 +157,7 @@ class DiskCache:
         self._stay_bounded(path)
 
     def _stay_bounded(self, new: Path) -> None:
-        """Remove what was used least recently if the cache has grown beyond its limit; what is new stays."""
+        """Remove the least recently used entries if the cache has grown beyond its limit; the new entry stays."""
         if self._bytes is None:
             self._bytes = self.size()[1]
         else:
@@ -209,7 +209,7 @@ class DiskCache:
 
 
 def _info(file: Path) -> os.stat_result | None:
-    """Return what the system knows of a file, None if another process has removed it."""
+    """Return the system's data about a file, None if another process has removed it."""
     try:
         return file.lstat()
     except OSError:
@@ -239,7 +239,7 @@ def _note_use(file: Path) -> None:
 
 
 def _cache_error(folder: Path, problem: str) -> CacheError:
-    """Say what is wrong with a folder, and the ways out."""
+    """Return an error about the folder of the cache, with the ways out."""
     return CacheError(
         f"the folder for compiled code, {folder}, {problem}; give it to yourself alone (chmod 700), "
         f"set WHIPPLETREE_CACHE to another folder, or to `off` to work without"

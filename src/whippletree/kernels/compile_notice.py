@@ -1,4 +1,4 @@
-"""Words on a terminal while something is compiled for longer than a second: what it is, and about how long it takes.
+"""Words on a terminal while a compilation takes longer than a second: the function, and about how long it takes.
 
 They go to the error stream, and only if that is a terminal; the log hears of every compilation when it is done. The
 environment variable WHIPPLETREE_NOTICES=off silences the terminal. Used around any work of this kind:
@@ -26,14 +26,14 @@ _PATIENCE = 1.0
 """Seconds that pass without a word."""
 
 _SECONDS_PER_LINE = 1e-4
-"""What LLVM takes for a line of IR, on a processor of 2020."""
+"""Time of LLVM for a line of IR, on a processor of 2020."""
 
 _SECONDS_PER_OPERATION = 2e-4
-"""What tracing an operation takes, together with writing and compiling it."""
+"""Time to trace an operation, write it and compile it."""
 
 
 class compiling:  # noqa: N801 (reads as a verb: with compiling("forward_dynamics"))
-    """Says what is being compiled as soon as it is known to take, or has taken, more than a second.
+    """Names the function being compiled as soon as it is known to take, or has taken, more than a second.
 
     `seconds` is what it is expected to take, None if that is not known yet.
 

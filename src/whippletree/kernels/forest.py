@@ -45,7 +45,7 @@ def solve_ir(step: ForestSolve, table: int, prefix: str, *, width: int, pack: in
 
 
 class _Lines:
-    """Writes loops over unknowns and what is above them."""
+    """Writes loops over unknowns and over their ancestors."""
 
     def __init__(self, prefix: str, table: int, width: int, fused: bool) -> None:
         self.p, self.table, self.width, self.fused = prefix, table, width, fused

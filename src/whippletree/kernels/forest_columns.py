@@ -66,7 +66,7 @@ class ColumnTables:
         return self._built()[1][alone]
 
     def outward(self) -> int:
-        """Return where the table of what goes outward begins."""
+        """Return where the table of the outward pass begins."""
         return self.start
 
     def _built(self) -> tuple[list[int], dict[bool, list[tuple[_ColumnPiece, int]]]]:
@@ -230,7 +230,7 @@ class _PieceFunction:
         self.lines: list[str] = []
 
     def write(self, *lines: str) -> None:
-        """Add lines; {T} stands for the type of a number, {V} for that of what is in a register."""
+        """Add lines; {T} stands for the type of a number, {V} for the type of a register."""
         self.lines += [line.replace("{T}", self.T).replace("{V}", self.V) for line in lines]
 
     def written(self) -> str:
@@ -258,7 +258,7 @@ class _PieceFunction:
             )
 
     def _inward(self) -> None:
-        """Take from each row what is beyond it; only rows of the piece, of which there is one at least."""
+        """Subtract from each row the terms of its descendants; only rows of the piece, which has one at least."""
         self.write("  br label %in", "in:", "  %r = phi i64 [0, %entry], [%r_next, %in_done]")
         self.write("  %r_at = mul i64 %r, 4", "  %r_row = getelementptr i32, ptr %way, i64 %r_at")
         self._load_row("r", "%r_row", ("unknown", "to", "count", "listed"))
@@ -275,7 +275,7 @@ class _PieceFunction:
         )
 
     def _outward(self) -> None:
-        """Divide by the pivots, and take from each row what is above it."""
+        """Divide by the pivots, and subtract from each row the terms of its ancestors."""
         zero = "zeroinitializer"
         self.write("  br label %outward", "outward:", "  %k = phi i64 [0, %turn], [%k_next, %out_done]")
         self.write("  %k_at = mul i64 %k, 4", "  %k_row = getelementptr i32, ptr %ways, i64 %k_at")

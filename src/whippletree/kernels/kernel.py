@@ -36,7 +36,7 @@ _APART = 64  # doubles between what different threads write
 
 
 class Program(Protocol):
-    """What a kernel is made from: something that can write itself as LLVM IR."""
+    """The source of a kernel: an object that can write itself as LLVM IR."""
 
     @property
     def work_size(self) -> int:
@@ -135,7 +135,7 @@ class Kernel:
         return self._one.tables_address
 
     def default_input(self, name: str) -> Array:
-        """Return what an input is when it is not given."""
+        """Return the value of an input that is not given."""
         return self._defaults[name]
 
     # ------------------------------------------------------------------ calls
@@ -294,7 +294,7 @@ class _KernelPart:
 
 
 class _BatchCall:
-    """A batch and all that is known about it; several threads may work on it at once, and each takes what is left."""
+    """A batch and its arguments; several threads may work on it at once, each on a share of the remaining states."""
 
     def __init__(
         self, kernel: Kernel, part: _KernelPart, inputs: Sequence[Array], outputs: Sequence[Array], count: int
@@ -310,7 +310,7 @@ class _BatchCall:
 
     @property
     def fault(self) -> int:
-        """What went wrong (see `batch`)."""
+        """The error code (see `batch`)."""
         return int(self._words[FAULT])
 
     def lead(self, helpers: int) -> None:

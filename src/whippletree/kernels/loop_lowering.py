@@ -240,7 +240,7 @@ class _Writer:
             ]
 
     def _item_loop(self, loop: ItemLoop, start: tuple[int, ...], prefix: str) -> None:
-        """Write a loop over items; with one state, several that stand side by side at once, then what is left."""
+        """Write a loop over items; with one state, several at once side by side, then the remaining ones."""
         if not loop.abreast or self.width > 1:
             self._loop(loop, start[0], len(loop.table), prefix)
             return
@@ -552,7 +552,7 @@ class _Addresses:
         return value
 
     def store(self, lines: list[str], place: MemoryRef, value: str) -> None:
-        """Write the store of a result, or its addition to what is there."""
+        """Write the store of a result, or its addition to the value that is there."""
         T, align = self._writer.T, self._writer.align
         pointer = self._pointer(lines, place)
         if place.add:

@@ -67,14 +67,14 @@ found:
   ret double %row
 }
 """
-"""The function that finds a number's row in a table: how many knots it has reached. How often it halves what is left
+"""The function that finds a number's row in a table: how many knots it has reached. The number of halvings of the range
 depends on the table alone, so that it takes the same time for every number."""
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
 def declarations(width: int, vectors: set[int], pool: Pool, body: str = "") -> str:
-    """Return what a module with a body declares: intrinsics, library functions, attributes, and functions of our own.
+    """Return the declarations of a module with a body: intrinsics, library functions, attributes, our own functions.
 
     `vectors` are the numbers of lanes that occur in a module for `width` states.
 
@@ -193,7 +193,7 @@ class LoweredBody:
         self._temporary = 0
 
     def write(self) -> None:
-        """Write everything: what the angles need, their sines and cosines, then the rest in order."""
+        """Write everything: the arguments of the angles, their sines and cosines, then the rest in order."""
         angles = self._angles()
         while angles:
             ready = self._ready(angles)
@@ -207,7 +207,7 @@ class LoweredBody:
                 self._count()
 
     def _count(self) -> None:
-        """Begin a new block now and then; what is loaded from memory is loaded again there."""
+        """Begin a new block now and then; values in memory are loaded again there."""
         self._emitted += 1
         if self._block and self._emitted % self._block == 0:
             self._blocks += 1
@@ -459,7 +459,7 @@ class LoweredBody:
         self._by_lane(result, x, call)
 
     def _by_lane(self, result: str, x: list[str], write: Callable[[str, list[str]], None]) -> None:
-        """Write what is done with plain numbers, lane by lane."""
+        """Write operations on plain numbers, lane by lane."""
         if self.width == 1:
             write(result, x)
             return

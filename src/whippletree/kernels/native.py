@@ -14,7 +14,7 @@ __all__ = ["Host", "NativeCode", "compile_ir", "host", "load_code"]
 
 @dataclass(frozen=True)
 class Host:
-    """What machine code depends on.
+    """The processor and system that machine code is for.
 
     >>> host().lanes in (4, 8)
     True

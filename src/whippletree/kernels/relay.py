@@ -38,7 +38,7 @@ _TRIAL = 1000  # rounds that are timed
 
 _HINT = "@llvm.aarch64.hint(i32 1)"
 _PAUSES = {"x86_64": "@llvm.x86.sse2.pause()", "aarch64": _HINT, "arm64": _HINT}
-"""What tells a processor that the thread is waiting, by the first part of the processor's triple."""
+"""The instruction for a thread that waits, by the first part of the processor's triple."""
 
 _TEXT = """
 @slots = global [{words} x i64] zeroinitializer, align 128
@@ -141,7 +141,7 @@ over:
   ret void
 }}
 """
-"""`listen` is what a helper does, and `lead` what a caller does.
+"""`listen` is the loop of a helper, and `lead` that of the caller.
 
 An offer is made by release and taken by acquire, so that the listener sees all that was written before. The end of a
 job is told by release and seen by acquire, so that the caller sees its results. The slot listens again before the job

@@ -187,7 +187,7 @@ class Tape:
         return self._cancelled(name, a, b) if name in ("add", "sub") else None
 
     def _cancelled(self, name: str, a: int, b: int) -> int | None:
-        """Return what a sum or difference is where a term cancels, as CasADi does where it sees that terms are equal.
+        """Return a sum or difference in which a term cancels, as CasADi does where it sees that terms are equal.
 
         (x - b) + b and a + (x - a) are x; so are (x + b) - b and a - (a - x), and a - (a + x) is -x.
         """
@@ -233,7 +233,7 @@ class Tape:
         return needed
 
     def pruned(self) -> Tape:
-        """Return the tape without what no output needs."""
+        """Return the tape without operations that no output needs."""
         needed = self.needed()
         tape, new = Tape(tables=self.tables), [-1] * len(self.operations)
         for old, (name, operands) in enumerate(self.operations):

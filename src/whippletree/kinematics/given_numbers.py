@@ -13,7 +13,7 @@ __all__ = ["given_numbers"]
 
 
 def given_numbers(value: ArrayLike, what: str) -> Array:
-    """Return finite real numbers as an array of their shape; the error for any others names them by `what`.
+    """Return finite real numbers as an array of their shape; the error for any others names the argument.
 
     >>> given_numbers([1, 2], "the values")
     array([1., 2.])

@@ -49,7 +49,7 @@ Indices = npt.NDArray[np.int_]
 def minimal_coordinates(
     system: System, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
 ) -> MinimalCoordinates:
-    """Return which displacements and velocities are independent, and what all joints do when these change.
+    """Return the independent displacements and velocities, and the derivatives of all joints' motion by them.
 
     These are the columns of `System.forward_dynamics_derivatives` and the states of `System.linearize`.
 

@@ -1,4 +1,4 @@
-"""What a person describes: a mechanism of named bodies, joints, closures, forces, frames and parameters."""
+"""A mechanism as a person describes it: named bodies, joints, closures, forces, frames and parameters."""
 
 from whippletree.model.catalogue import register
 from whippletree.model.description import (

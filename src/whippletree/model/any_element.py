@@ -1,4 +1,4 @@
-"""Elements of any type: how what a person says becomes a joint, a closure or a force of the mechanism.
+"""Elements of any type: the arguments of a call become a joint, a closure or a force of the mechanism.
 
 The methods for single types (`element_methods.py`) are written from the types' declarations, and lead here.
 """
@@ -51,7 +51,7 @@ _FAMILY: dict[type, str] = {JointHandle: "joints", ClosureHandle: "closures", Fo
 
 @user_facing
 class AnyElement(Registry):
-    """What a mechanism can be told about elements of any type, also of one that is not part of the package."""
+    """The calls of a mechanism for elements of any type, also of one that is not part of the package."""
 
     def joint(
         self,
@@ -232,7 +232,7 @@ class AnyElement(Registry):
         coordinates: tuple[CoordinateUse, ...],
         initial: Sequence[float] = (),
     ) -> ForceHandle:
-        """Add a force element and its own states; what its formula reads comes after what it acts on."""
+        """Add a force element and its own states; sides that its formula reads come after those that it acts on."""
         own, read = self._read(force, sides, coordinates)
         text = new_name(name, self._forces, "forces")
         states = tuple(new_name(f"{text}.{label}", self._states, "states") for label in own.state_labels)
@@ -308,7 +308,7 @@ class AnyElement(Registry):
     def _read(
         self, element: Acting, sides: tuple[SideUse, ...], coordinates: tuple[CoordinateUse, ...]
     ) -> tuple[Acting, Read | None]:
-        """Return an element whose numbers and formulas are read and fit together, and what its formula reads."""
+        """Return an element whose numbers and formulas are read and fit together, and the symbols that it reads."""
         read = None
         for name, what in parts(element).items():
             given = getattr(element, name)
@@ -368,7 +368,7 @@ def _prescribed(prescribed: object, joint: Joint) -> bool:
 
 
 def called_with(function: Callable[..., object], what: str, *symbols: ca.SX) -> object:
-    """Return what a user's function of symbols returns.
+    """Return the value of a user's function of symbols.
 
     >>> called_with(lambda x: -x, "law", ca.SX.sym("x"))
     SX((-x))

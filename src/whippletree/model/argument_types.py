@@ -1,4 +1,4 @@
-"""What public calls take: the types of arguments that many of them share.
+"""The types of arguments that many public calls share.
 
 Annotations name them, so that a type checker refuses `system.pose(q, joint)` and an editor says what fits. Calls look
 at every argument themselves, whatever a checker has said.
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Handle: TypeAlias = BodyHandle | FrameHandle | JointHandle | ClosureHandle | ForceHandle
-"""What a mechanism returns for an element that was added."""
+"""The handle that a mechanism returns for an added element."""
 
 NameLike: TypeAlias = str | Handle
 """Anything with a name, by that or by its handle."""

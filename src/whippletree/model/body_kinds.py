@@ -1,4 +1,4 @@
-"""What is checked of a body with own coordinates when it is described: what its type computes, at a plain state."""
+"""The checks of a body with own coordinates when it is described: its type is evaluated at a plain state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["checked_kind"]
 
 
 def checked_kind(kind: BodyKind, parameters: Parameters) -> BodyKind:
-    """Return a body kind whose numbers are read, and which computes what a body can have at its neutral state."""
+    """Return a body kind whose numbers are read and whose mass matrix and forces are sound at its neutral state."""
     kind = checked(kind, parameters)
     _check_names(kind)
     values = parameters.values_of(kind.entries(), "a number of the body kind")
@@ -64,7 +64,7 @@ def _check_inertia(M: Array) -> None:
 
 
 def _numbers(value: ca.SX, shape: tuple[int, int], what: str) -> Array:
-    """Return what a kind computes as finite numbers of the shape that is asked for."""
+    """Return a result of a kind as finite numbers of the wanted shape."""
     try:
         found = ca.SX(value)
     except NotImplementedError:

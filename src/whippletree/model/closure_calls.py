@@ -1,4 +1,4 @@
-"""The calls that add closures without a fixed number of coordinates: couplings, and what one writes down."""
+"""The calls that add closures with any number of coordinates: couplings, and written constraints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ClosureCalls"]
 
 @user_facing
 class ClosureCalls(AnyElement):
-    """What a mechanism can be told about gears, and what one writes down."""
+    """The calls of a mechanism for gears and written constraints."""
 
     def coupling(self, name: str, ratios: Mapping[CoordinateLike, Scalar], *, offset: Scalar = 0.0) -> ClosureHandle:
         """Keep a weighted sum of joint coordinates at `offset`: differentials, racks, planetary gears.

@@ -20,7 +20,7 @@ class DeclaredOrders:
         self._kept: dict[str, tuple[tuple[int, ...], dict[str, int]]] = {}
 
     def get(self, what: str, *groups: Mapping[str, object]) -> Mapping[str, int]:
-        """Return the places of all names, group after group; `what` the groups are together tells them apart."""
+        """Return the places of all names, group after group; the key tells sets of groups apart."""
         sizes = tuple(map(_size, groups))
         kept = self._kept.get(what)
         if kept is None or kept[0] != sizes:

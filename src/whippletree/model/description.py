@@ -111,7 +111,7 @@ class JointUse:
 @readable
 @dataclass(frozen=True)
 class ClosureUse:
-    """A closure with what it holds on to.
+    """A closure with the places and coordinates that it constrains.
 
     `sides` are frames, each as a body's name and a placement on it; `coordinates` are joint coordinates, each as a
     joint's name and an index within the joint.
@@ -130,7 +130,7 @@ class ClosureUse:
 @readable
 @dataclass(frozen=True)
 class ForceUse:
-    """A force element with what it acts on or reads: sides and coordinates as for a closure, and states by name.
+    """A force element with the places, coordinates and states that it acts on or reads, states by name.
 
     `reactions` names the joints whose reactions it depends on.
 
@@ -152,7 +152,7 @@ class ForceUse:
         return self.states[: len(self.force.state_labels)]
 
     def traced(self) -> ElementForces:
-        """Return what it does, in symbols for all that it sees."""
+        """Return its forces, in symbols for all quantities that it reads."""
         sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(letter, 3) for letter in "pwu")) for _ in self.sides)
         n, m = len(self.coordinates), 6 * len(self.reactions)
         sizes = {"q": n, "v": n, "z": len(self.states), "t": 1, "r": m, "load": self.force.n_loads}
@@ -177,7 +177,7 @@ class ForceUse:
 @readable
 @dataclass(frozen=True)
 class StateUse:
-    """An auxiliary state: its value at the start, and the formula of its rate with what that reads."""
+    """An auxiliary state: its value at the start, and the formula of its rate with the quantities that this reads."""
 
     name: str
     value: float
@@ -190,7 +190,7 @@ class StateUse:
 @readable
 @dataclass(frozen=True)
 class EventUse:
-    """A zero crossing to look for, and what is set anew when it is found.
+    """A zero crossing to look for, and the values that are set when it is found.
 
     The first entry of `formula` is watched, the others are the new values of `sets`: each (kind, name, index), the kind
     being "velocity", "effort", "state" or "parameter". `direction` is 1 for rising, -1 for falling, 0 for both.
@@ -462,7 +462,7 @@ class Description:
         return (number for shapes in self._shapes for shape in shapes for number in shape.numbers())
 
     def outline(self) -> serialization.Outline:
-        """Return everything that is not a number: names, types and what is joined to what.
+        """Return everything that is not a number: names, types and connections.
 
         >>> from whippletree.model import Mechanism
         >>> Mechanism("empty").describe().outline()
@@ -540,7 +540,7 @@ class Description:
 
 
 def _found(elements: dict[str, Element], name: str, kind: str, mechanism: str) -> Element:
-    """Look up a name, or say what there is."""
+    """Look up a name; the error for an unknown one lists the known ones."""
     found = elements.get(name) if isinstance(name, str) else None
     if found is None:
         raise ModelError(f'mechanism "{mechanism}" has no {kind} {suggestion(name, elements)}')
@@ -621,7 +621,7 @@ def _acting_numbers(uses: Iterable[Acting]) -> Iterator[Scalar]:
 
 
 def _acting_outline(use: Acting) -> tuple[Any, ...]:
-    """Return the outline of what has sides: name, type of its element, its text and count of numbers, and the rest."""
+    """Return the outline of an element on sides: name, type, the element's text and count of numbers, and the rest."""
     element, bodies = _element(use), tuple(body for body, _ in use.sides)
     rest = [each.name for each in fields(use)]
     kind = () if isinstance(element, Formula) else (type(element),)

@@ -23,7 +23,7 @@ _AXES = "xyz"
 
 @user_facing
 class DriveCalls(AnyElement):
-    """What a mechanism can be told about motions that are given."""
+    """The calls of a mechanism for prescribed motions."""
 
     def drive(self, name: str, joint: JointLike, *, position: object, index: int = 0) -> ClosureHandle:
         """Prescribe a joint coordinate over time; the effort of the drive comes out by its name.

@@ -486,7 +486,7 @@ class ElementMethods(AnyElement):
         at: PointLike | None = None,
         at_child: PointLike | None = None,
     ) -> ClosureHandle:
-        """Two points together: what a ball joint holds, without coordinates (s of the basic functions).
+        """Two points together: the rows of a ball joint, without coordinates (s of the basic functions).
 
         Arguments:
             at: the point on the place or the parent, in its axes; its origin unless given

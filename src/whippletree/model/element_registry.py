@@ -1,4 +1,4 @@
-"""What a mechanism has been told so far, by name, and how names and handles are looked up."""
+"""The elements described so far, by name, and the lookup of names and handles."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ class Registry:
         return (place, Placement.identity()) if frame is None else (frame.body, frame.placement)
 
     def _named(self, given: object, handles: type | UnionType, wanted: str, role: str) -> object:
-        """Return the name in a handle of this mechanism and of the right kind; what is no handle as it is."""
+        """Return the name in a handle of this mechanism and of the right kind; other arguments as they are."""
         if not isinstance(given, BodyHandle | FrameHandle | JointHandle | ClosureHandle | ForceHandle):
             return given
         kind = _KINDS[type(given)]
@@ -257,7 +257,7 @@ class Registry:
 
     @property
     def _coordinate_order(self) -> Mapping[str, int]:
-        """What has coordinates, with its place in their order: joints, then bodies with own coordinates.
+        """The places of joints with coordinates, then of bodies with own coordinates, in their order.
 
         Bodies without any are in it as well, which does not change the order of the others.
         """
@@ -277,7 +277,7 @@ class Registry:
 
 
 def _listed(given: object) -> list[object]:
-    """Return what is given as a list; one alone may be a name, a handle, or a pair of such and an index or a point."""
+    """Return an argument as a list; one alone may be a name, a handle, or a pair of such and an index or a point."""
     if type(given) is tuple and len(given) == 2 and _is_name(given[0]) and not _is_name(given[1]):
         whole = isinstance(given[1], tuple) and len(given[1]) == 2  # which is a pair by itself
         return [*given] if whole else [given]

@@ -1,4 +1,4 @@
-"""What happens in a mechanism: the call that declares events, which are zero crossings of an expression."""
+"""Events of a mechanism: the call that declares zero crossings of an expression."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class EventCalls(AnyElement):
             )
 
     def _of_joints(self, kind: str, given: object, what: str) -> Iterable[tuple[tuple[str, str, int], Any]]:
-        """Yield what is set of joints, freedom by freedom."""
+        """Yield the values that an event sets of joints, freedom by freedom."""
         for key, value in _items(given, what, "joints"):
             name = self._joint_name(key)
             parts = _parts(value, self._joints[name], what)
@@ -97,7 +97,7 @@ class EventCalls(AnyElement):
     def _named_values(
         self, kind: str, given: object, what: str, known: Iterable[str]
     ) -> Iterable[tuple[tuple[str, str, int], Any]]:
-        """Yield what is set by name."""
+        """Yield the values that an event sets by name."""
         for key, value in _items(given, what, f"{kind}s"):
             if key not in known:
                 raise ModelError(f"{what}: there is no {kind} {suggestion(key, known)}")

@@ -30,7 +30,7 @@ _WORDS = ".coordinate, .rate, .position, .rotation, .velocity, .time and .parame
 
 
 class ReadClosure(NamedTuple):
-    """The closure of an expression, and what it holds on to."""
+    """The closure of an expression, and the places and coordinates that it constrains."""
 
     closure: Expression
     places: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What occurs in an expression that is written in a mechanism's symbols, and what must not."""
+"""The symbols of a mechanism that occur in a written expression, and those that must not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Found", "check_constants", "check_smooth", "check_symbols", "found_i
 
 
 class Found(NamedTuple):
-    """What occurs in an expression: places, coordinates and states, and the symbols of the first two."""
+    """The symbols found in an expression: places, coordinates and states, and the symbols of the first two."""
 
     places: tuple[str, ...]
     coordinates: tuple[tuple[str, int], ...]
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 def found_in(
     occurring: Mapping[int, str], symbols: MechanismSymbols, places: Mapping[str, int], joints: Mapping[str, int]
 ) -> Found:
-    """Return what occurs among the symbols of an expression, places and joints in the order given, states by name.
+    """Return the symbols that occur in an expression, places and joints in the order given, states by name.
 
     >>> known = MechanismSymbols()
     >>> found_in(names_in(known.coordinate("A", 1).v + known.time), known, {}, {"A": 0}).coordinates

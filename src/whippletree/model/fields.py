@@ -1,4 +1,4 @@
-"""Reading what a person gave for the fields of an element, as its type declares them."""
+"""Reading the arguments for the fields of an element, as its type declares them."""
 
 from __future__ import annotations
 

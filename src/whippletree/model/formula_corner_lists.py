@@ -35,7 +35,7 @@ class CornersInTime(NamedTuple):
 
 
 class CornerInState(NamedTuple):
-    """A corner that the state decides: what has it, and whether it is at whole numbers."""
+    """A corner at a place that the state decides: its element, and whether it is at whole numbers."""
 
     name: str
     whole: bool

@@ -24,7 +24,7 @@ _WORDS = ".coordinate, .rate, .position, .rotation, .velocity, .time, .state and
 
 
 class FormulaContext(NamedTuple):
-    """What an expression can be about: symbols, parameters, and places and joints with their declared order."""
+    """The vocabulary of an expression: symbols, parameters, and places and joints with their declared order."""
 
     symbols: MechanismSymbols
     parameters: Parameters
@@ -33,7 +33,7 @@ class FormulaContext(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A formula, and what it reads."""
+    """A formula, and the quantities that it reads."""
 
     formula: Formula
     places: tuple[str, ...]
@@ -84,7 +84,7 @@ def read_formula(
 
 
 def element_rates(use: ForceUse, parameters: Parameters) -> list[Formula]:
-    """Return the formulas of the rates of an element's own states, in what the element is on.
+    """Return the formulas of the rates of an element's own states, in the quantities that the element is on.
 
     >>> from whippletree.elements.forces import TorsionSpring
     >>> element_rates(ForceUse("return", TorsionSpring(2.0, 0.0, 0.1), (), (("A", 0),), ()), Parameters())

@@ -1,4 +1,4 @@
-"""What `Mechanism` hands back for a body, a frame, a joint, a closure or a force: a name and whose name it is."""
+"""Handles, which `Mechanism` returns for bodies, frames, joints, closures and forces: a name and its mechanism."""
 
 from __future__ import annotations
 

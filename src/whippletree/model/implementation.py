@@ -1,4 +1,4 @@
-"""What an element type from outside the package computes, as a text: part of a description's fingerprint.
+"""The code of an element type from outside the package, as a text: part of a description's fingerprint.
 
 Compiled code is kept on disk by fingerprint. A type of the package is known by its name, since the package's source is
 part of the key as well. One from elsewhere can change without its name, so it is known by what it computes.

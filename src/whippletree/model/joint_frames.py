@@ -38,7 +38,7 @@ ORIGIN = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Sides(ABC):
-    """What was said about the two sides of a joint, None for what was not; `frames` checks it."""
+    """The arguments about the two sides of a joint, None if not given; `frames` checks them."""
 
     at: PointLike | None = None
     axis: AxisLike | None = None

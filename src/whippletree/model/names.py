@@ -80,7 +80,7 @@ def new_name(name: object, taken: Container[str], others: str) -> str:
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:
-    """Return the unknown name, and what may have been meant.
+    """Return the unknown name, and the known names that are like it.
 
     >>> suggestion("croupler", ["crank", "coupler"])
     '"croupler"; did you mean "coupler"?'

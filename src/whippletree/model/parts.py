@@ -16,7 +16,7 @@ __all__ = ["IndependentPart", "independent_parts", "numbered"]
 
 
 class IndependentPart(NamedTuple):
-    """Bodies that are connected to each other otherwise than by the ground, and the names of what is on them.
+    """Bodies connected to each other otherwise than by the ground, and the names of the elements on them.
 
     `joints` are all that has coordinates: joints, and bodies with own coordinates.
     """

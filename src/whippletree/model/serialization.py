@@ -36,7 +36,7 @@ __all__ = [
 BodyOutline: TypeAlias = tuple[str, type[BodyKind] | None, str, int]  # name, kind, its text and count of numbers
 UseOutline: TypeAlias = tuple[str, type[Joint], str, str, bool, int]  # the last: how many numbers of armature
 ActingOutline: TypeAlias = tuple[Any, ...]
-"""Of a closure or a force its name, type, text and count of numbers, the bodies of its sides and what else it has; of a
+"""Of a closure or a force its name, type, text and count of numbers, the bodies of its sides, and the rest; of a
 state or an event the same but for the type, of its formula."""
 Outline: TypeAlias = tuple[
     str,
@@ -84,7 +84,7 @@ def unpacked(data: bytes, expressions: str | None, symbols: list[ca.SX]) -> Iter
 
 
 def evaluated(numbers: Iterable[Scalar], symbols: list[ca.SX], values: Iterable[float]) -> list[Scalar]:
-    """Return the numbers with the expressions replaced by what they come to at the symbols' values.
+    """Return the numbers with the expressions replaced by their values at those of the symbols.
 
     >>> x = ca.SX.sym("x")
     >>> evaluated([1.0, 2 * x], [x], [3.0])

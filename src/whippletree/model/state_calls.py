@@ -21,7 +21,7 @@ __all__ = ["StateCalls"]
 
 @user_facing
 class StateCalls(AnyElement):
-    """What a mechanism can be told about auxiliary states, and the symbols of reactions and elongations.
+    """The calls of a mechanism for auxiliary states, and the symbols of reactions and elongations.
 
     >>> from whippletree.model import Mechanism
     >>> Mechanism("m").state("z", 1.0)
@@ -75,7 +75,7 @@ class StateCalls(AnyElement):
             return handed_out(copied(self._symbols.state(self._state_name(name))))
 
     def reaction(self, joint: JointLike) -> ReactionSymbols:
-        """Return the symbols of what a joint transmits to its child: mx, my, mz, fx, fy, fz, for expressions.
+        """Return the symbols of the wrench from a joint to its child: mx, my, mz, fx, fy, fz, for expressions.
 
         They are in the axes of the joint's frame on the parent, whose z axis is the joint's, at the joint point on the
         child, and stand in the effort of an actuator or in a load. `.moment` and `.force` are columns of three.

@@ -25,7 +25,7 @@ class CoordinateSymbols(NamedTuple):
 
 
 class ReactionSymbols(NamedTuple):
-    """What a joint transmits to its child, in the axes of its frame on the parent.
+    """The wrench that a joint transmits to its child, in the axes of its frame on the parent.
 
     >>> ReactionSymbols(*ca.vertsplit(ca.SX([1, 2, 3, 4, 5, 6]))).force
     SX([4, 5, 6])
@@ -101,7 +101,7 @@ class MechanismSymbols:
         return self._states[name]
 
     def reaction(self, joint: str) -> ca.SX:
-        """Return the symbols of what a joint transmits (6), as in `MOMENT_AND_FORCE`."""
+        """Return the symbols of the wrench that a joint transmits (6), as in `MOMENT_AND_FORCE`."""
         if joint not in self._reactions:
             own = self._reactions[joint] = ca.vertcat(*(symbol(f"{one} of {joint}") for one in MOMENT_AND_FORCE))
             self._reaction_of |= {hash(one): joint for one in ca.symvar(own)}

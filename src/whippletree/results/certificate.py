@@ -1,4 +1,4 @@
-"""The certificate of a run: whether what was measured about it is good enough."""
+"""The certificate of a run: the measures of its accuracy, and whether they are good enough."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ class Certificate:
 
     @property
     def energy_start(self) -> float:
-        """The energy at the start, in joules, with what springs store."""
+        """The energy at the start, in joules, that in springs included."""
         return self._measures.energy_start
 
     @property
     def energy_end(self) -> float:
-        """The energy at the end, in joules, with what springs store."""
+        """The energy at the end, in joules, that in springs included."""
         return self._measures.energy_end
 
     @property
@@ -166,7 +166,7 @@ class Certificate:
 
     @property
     def energy_error(self) -> float:
-        """The energy that came from nowhere, in joules: what the run gained beyond the work done on it.
+        """The error of the energy balance, in joules: the run's gain of energy less the work done on it.
 
         >>> Certificate(energy_start=1.0, energy_end=2.5, work_in=2.0, work_dissipated=0.5).energy_error
         0.0
@@ -196,7 +196,7 @@ class Certificate:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is not as it should be, in words.
+        """The checks that failed, in words.
 
         >>> c = Certificate(closure_residual=1e-3, velocity_residual=0.0, energy_start=0.0, energy_end=0.0,
         ...                 work_in=0.0, work_dissipated=0.0, energy_scale=1.0, quaternion_error=0.0)
@@ -223,7 +223,7 @@ class Certificate:
         return (*found, *self._hidden_problems())
 
     def _hidden_problems(self) -> Iterator[str]:
-        """Yield what is wrong and does not show in residuals and in the energy of the whole."""
+        """Yield problems that do not show in residuals and in the energy of the whole."""
         m = self._measures
         total = m.closing_total_tolerance
         if math.isnan(total):
@@ -258,7 +258,7 @@ class Certificate:
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """What is not known about the run, in words: `ok` does not speak of it.
+        """The properties of the run that are not known, in words: `ok` does not speak of them.
 
         >>> Certificate().unchecked
         ('global error: not estimated (verify=True does)',)
@@ -280,7 +280,7 @@ class Certificate:
 
     @property
     def checked(self) -> tuple[str, ...]:
-        """What was looked at, in words.
+        """The checks that were made, in words.
 
         >>> Certificate(closing_largest=0.0, closing_total=0.0).checked
         ('closures', 'energy', 'quaternions')
@@ -301,7 +301,7 @@ class Certificate:
 
     @property
     def summary(self) -> str:
-        """Whether it is ok, and what was checked, in a line.
+        """Whether it is ok, and the checks made, in a line.
 
         >>> Certificate().summary
         'Certificate: NOT ok; checked: closures, energy, quaternions'
@@ -322,7 +322,7 @@ class Certificate:
         return "\n".join(lines)
 
     def _lines(self) -> list[tuple[str, str]]:
-        """Return what is printed, row by row."""
+        """Return the printed lines, row by row."""
         m = self._measures
         gap, opening = (words and f": {words}" for words in (m.widest_gap, m.fastest_opening))
         allowed = "J, which is no check" if m.without_energy else f"at most {m.energy_limit:.2g} J"

@@ -1,4 +1,4 @@
-"""What a certificate is made from: every measure of a run, and the limits these are held to."""
+"""The data of a certificate: every measure of a run, and its limit."""
 
 from __future__ import annotations
 

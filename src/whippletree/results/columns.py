@@ -1,4 +1,4 @@
-"""Quantities of a run by name: what `run[...]`, tables and plots understand.
+"""Quantities of a run by name, as `run[...]`, tables and plots understand them.
 
 A name is a joint (its coordinates), a body or frame (its position), a state of an element, a force element (what it
 does), a closure or drive (its forces), a word about all ("coordinates", "velocities", "states", "accelerations",
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["STATES", "Columns", "columns", "names"]
 
 STATES = ("coordinates", "velocities", "states")
-"""What a table holds unless told otherwise."""
+"""The quantities in a table unless others are asked for."""
 
 _AXES = ("x", "y", "z")
 
@@ -194,7 +194,7 @@ _OF_PLACE: dict[str, tuple[str, slice, str]] = {
     "acceleration": ("acceleration", slice(3, 6), "m/s^2"),
     "angular acceleration": ("acceleration", slice(0, 3), "rad/s^2"),
 }
-"""What can be asked about a body or frame: the call, the part of its result, and the unit."""
+"""Quantities of a body or frame: the call, the part of its result, and the unit."""
 
 
 def _of_joint(run: Trajectory, joint: str, what: str) -> Columns | None:
@@ -234,7 +234,7 @@ def _elements(run: Trajectory) -> tuple[ForceUse, ...]:
 
 
 def _acting(run: Trajectory, use: ForceUse, force: ElementForce) -> Columns:
-    """Return what a force element does to its bodies and joints; what its formula only reads has no columns."""
+    """Return the forces of an element on its bodies and joints; sides that its formula only reads have no columns."""
     sides, coordinates = map(list, use.acts_on)
     labels = [
         Label(use.name, f"{what} on {body}", unit)
@@ -283,7 +283,7 @@ def _number(run: Trajectory, text: str) -> Columns | None:
 
 
 def _about(run: Trajectory, text: str) -> Columns | None:
-    """Return what "name.word" stands for; names may contain dots themselves."""
+    """Return the columns that "name.word" stands for; names may contain dots themselves."""
     name, dot, what = text.rpartition(".")
     if not dot:
         return None
@@ -324,7 +324,7 @@ def _places(run: Trajectory) -> tuple[str, ...]:
 
 
 def _known(run: Trajectory) -> list[str]:
-    """Return what can be asked for."""
+    """Return the quantities that can be asked for."""
     labels = run.labels
     joints = [f"{joint}.{what}" for joint in labels.joints for what in _OF_JOINT]
     places = [f"{place}.{what}" for place in _places(run) for what in _OF_PLACE]

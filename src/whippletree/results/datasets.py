@@ -36,7 +36,7 @@ Variables = dict[str, Any]
 
 
 def labelled(run: Trajectory, what: tuple[str, ...]) -> xr.Dataset:
-    """Return the states of a run as a dataset, and what else is asked for.
+    """Return the states of a run as a dataset, and further quantities asked for.
 
     >>> from whippletree.results.example_runs import swing
     >>> dict(labelled(swing(), ("energy",)).sizes)
@@ -79,7 +79,7 @@ def complete(run: Trajectory) -> xr.Dataset:
 
 
 def restored(data: xr.Dataset, system: System | None, check: bool) -> dict[str, Any]:
-    """Return what a run is made of, from a dataset that `complete` made."""
+    """Return the data of a run, from a dataset that `complete` made."""
     version = data.attrs.get("whippletree_run")
     if version is None:
         raise ResultError("it is not a run: runs are written by run.save(path)")
@@ -265,7 +265,7 @@ def _check_system(labels: Labels, system: System, check: bool) -> None:
 
 
 def _in_words(labels: Labels) -> str:
-    """Say what the states of a run belong to."""
+    """Return a sentence about the system that the states of a run belong to."""
     states = f" and the states {_few(labels.states)}" if labels.states else ""
     return f"the joints {_few(labels.joints)}{states}"
 

@@ -1,4 +1,4 @@
-"""What the numbers of a run are called, and their units."""
+"""The names and units of the numbers of a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNITS = (
 
 
 def unit_of(label: str) -> str:
-    """Return the unit of a joint's coordinate or velocity, by what the joint calls it.
+    """Return the unit of a joint's coordinate or velocity, by its label.
 
     >>> unit_of("angle about the child's axis"), unit_of("velocity along x"), unit_of("quaternion w")
     ('rad', 'm/s', '')
@@ -58,7 +58,7 @@ def effort_unit(unit: str) -> str:
 
 
 class Label(NamedTuple):
-    """Whose number it is, what it is, and its unit (empty if it has none).
+    """A number of a run: its owner, its name, and its unit (empty if it has none).
 
     >>> Label("A", "angle", "rad").column
     'A.angle [rad]'

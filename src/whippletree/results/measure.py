@@ -1,4 +1,4 @@
-"""What a certificate says about states, measured from the states themselves."""
+"""The measures of a certificate that follow from the states themselves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_STATES = 2000
 """So many states of a run are looked at, evenly spaced, if there are more."""
 
 _LAW_ROUNDING = 1e-9
-"""An element gives energy if the power that it gives is more than this share of what it dissipates at most: a law that
+"""An element gives energy if the power that it gives is more than this share of its largest dissipation: a law that
 is zero at rest is so up to rounding."""
 
 

@@ -119,7 +119,7 @@ def _attributes(notes: Mapping[Any, Any], word: str) -> bytes:
 
 
 def decoded(image: bytes) -> xr.Dataset:
-    """Return the dataset in the bytes of a file, with its digest checked; refuse what is not as `encoded` makes it."""
+    """Return the dataset in the bytes of a file, with its digest checked; refuse files that `encoded` does not make."""
     import xarray as xr
 
     if image[:4] == b"\x89HDF":
@@ -141,7 +141,7 @@ def _digest(image: bytes, at: int) -> str:
 
 
 class _Contents:
-    """What the table of contents of a file says, each word of it within the file."""
+    """The table of contents of a file, each entry of it within the file."""
 
     def __init__(self, image: bytes) -> None:
         self._image, self._at = memoryview(image), 4

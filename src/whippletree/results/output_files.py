@@ -35,7 +35,7 @@ def as_path(path: Any) -> Path:
 
 
 def existing_file(path: FilePath) -> Path:
-    """Return the path of a file that is to be read; refuse what is no file, of which there may be no end.
+    """Return the path of a file to be read; refuse pipes and devices, of which there may be no end.
 
     >>> existing_file("run.nc").name
     'run.nc'
@@ -48,7 +48,7 @@ def existing_file(path: FilePath) -> Path:
 
 
 def new_file(path: FilePath) -> Path:
-    """Return the path of a file that is to be written; refuse a folder that is not there, and what is no file.
+    """Return the path of a file to be written; refuse a folder that is missing, and paths of things that are no files.
 
     >>> new_file("run.nc").name
     'run.nc'

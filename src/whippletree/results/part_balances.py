@@ -145,7 +145,7 @@ def _works(use: ForceUse) -> bool:
 
 
 def stored_in_time(description: Description) -> bool:
-    """Tell whether what an element stores may depend on time by itself: then parts cannot be told apart.
+    """Tell whether the energy stored in an element may depend on time by itself: then parts cannot be told apart.
 
     >>> from whippletree.model import Mechanism
     >>> stored_in_time(Mechanism("m").describe())

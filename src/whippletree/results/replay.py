@@ -109,7 +109,7 @@ class Replay:
         return dict(zip(names, values, strict=True))
 
     def forces(self) -> Named[ElementForce]:
-        """Return what every force element does, by name."""
+        """Return the forces of every force element, by name."""
 
         def compute(r: Replay) -> Results:
             found = r.system.forces(r.q, r.v, r.efforts, **r.element_options())
@@ -127,7 +127,7 @@ class Replay:
         )
 
     def dissipated_powers(self) -> dict[str, Array]:
-        """Return what every force element dissipates, by name, each (n,)."""
+        """Return the power that every force element dissipates, by name, each (n,)."""
         uses = self.system.description.forces
         found = self._many(
             lambda r: tuple(
@@ -161,11 +161,11 @@ class Replay:
         return self.system.forward_dynamics(self.q, self.v, self.efforts, check=False, **self.element_options())
 
     def options(self) -> dict[str, Any]:
-        """Return what every call takes."""
+        """Return the options that every call takes."""
         return {"t": self.t[:, None], "parameters": self.parameters}
 
     def element_options(self) -> dict[str, Any]:
-        """Return what calls take that depend on force elements."""
+        """Return the options of calls that depend on force elements."""
         return self.options() | {"z": self.z if self.system.nz else None}
 
     def _one(self, compute: Callable[[Replay], Array]) -> Array:

@@ -65,7 +65,7 @@ def _plain(numbers: list[float]) -> object:
 
 
 def _names(given: object) -> list[str]:
-    """Return the joints among what was given, by name; a freedom of a joint has no word in a model file."""
+    """Return the names of the given joints; pairs of a joint and an index, which files lack, are dropped."""
     several = [given] if isinstance(given, str) or hasattr(given, "name") else listed(given) or ()
     names = [getattr(one, "name", one) for one in several]
     return [str(name) for name in names if isinstance(name, str)]

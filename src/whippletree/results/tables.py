@@ -93,7 +93,7 @@ def _write_netcdf(path: FilePath, make: Callable[[], xr.Dataset], what: str, oth
 
 
 def read(path: FilePath) -> xr.Dataset:
-    """Return what a NetCDF file holds that `save` has written."""
+    """Return the contents of a NetCDF file that `save` has written."""
     place = existing_file(path)
     try:
         return decoded(place.read_bytes())

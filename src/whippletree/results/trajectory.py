@@ -245,7 +245,7 @@ class Trajectory:
         return self.replay.accelerations()
 
     def reactions(self, *, frame: PlaceLike = "ground", joints: Sequence[JointLike] | None = None) -> Reactions:
-        """Return what every joint transmits to its child, by joint: force, moment (n, 3), unique (n, 6).
+        """Return the wrench of every joint on its child, by joint: force, moment (n, 3), unique (n, 6).
 
         With `joints=["A"]` only those of some joints are computed.
 
@@ -277,7 +277,7 @@ class Trajectory:
         return {name: _plain(found[name]) for name in driven}
 
     def forces(self) -> Named[ElementForce]:
-        """Return what every force element does, by name: wrenches on bodies, efforts on joints.
+        """Return the forces of every force element, by name: wrenches on bodies, efforts on joints.
 
         >>> from whippletree.results.example_runs import swing
         >>> swing().forces()
@@ -286,7 +286,7 @@ class Trajectory:
         return self.replay.forces()
 
     def energy(self) -> Energy:
-        """Return the kinetic and the potential energy (n,), and their total; what springs store is in the potential.
+        """Return the kinetic and the potential energy (n,), and their total; energy of springs is potential.
 
         So is the strain energy of flexible bodies, which is also told apart as `strain`.
 
@@ -416,7 +416,7 @@ class Trajectory:
     # ------------------------------------------------------------------ other forms
 
     def dataset(self, *what: str) -> xr.Dataset:
-        """Return the states as labelled arrays, and what else is asked for.
+        """Return the states as labelled arrays, and further quantities asked for.
 
         That may be "accelerations", "energy", "reactions", "forces" (as `loads`), "poses", "body velocities" or "body
         accelerations".
@@ -530,7 +530,7 @@ class Trajectory:
         return np.asarray(np.minimum(self.t[0] + float(step) * np.arange(count + 1), self.t[-1]))
 
     def _within(self, times: Array) -> Array:
-        """Return times that are within the run; what rounding has put outside is put back."""
+        """Return times within the run; those that rounding has put outside are put back."""
         slack = _HAIR * float(self.t[-1] - self.t[0]) / max(len(self) - 1, 1)
         outside = (times < self.t[0] - slack) | (times > self.t[-1] + slack)
         if outside.any():

@@ -38,7 +38,7 @@ _NAME = 26
 """Characters in a line of a label; longer names are broken, so that they fit beside a diagram."""
 
 _INCHES, _LINE = 2.6, 0.19
-"""The least height of a diagram, and what a line of its legend takes, in inches."""
+"""The least height of a diagram, and the height of a line of its legend, in inches."""
 
 _STYLES, _COLOURS = ("-", "--", ":", "-."), 10
 """When matplotlib's colours have been used up, the next curves are drawn in another style."""
@@ -55,7 +55,7 @@ class _Diagram(NamedTuple):
 
     @property
     def legend(self) -> list[str]:
-        """The lines of the legend: names, broken where they are long, and what is not shown."""
+        """The lines of the legend: names, broken where they are long, and a line for curves that are not shown."""
         named = [_broken(text) for text, _ in self.curves] if 1 < len(self.curves) <= _LEGEND else []
         unnamed = [f"{len(self.curves)} curves"] if len(self.curves) > _LEGEND else []
         more = [f"and {len(self.zero) - _ZEROS} more"] if len(self.zero) > _ZEROS else []
@@ -89,7 +89,7 @@ def plotted(
 
 
 def _across(run: Trajectory, x: NameLike | None) -> tuple[Label, Array]:
-    """Return what is drawn to the right, one column: time, or a quantity by its name."""
+    """Return the horizontal axis, one column: time, or a quantity by its name."""
     if x is None:
         return Label("time", "", "s"), run.t
     found = columns(run, x)

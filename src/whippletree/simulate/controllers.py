@@ -1,4 +1,4 @@
-"""A controller in plain Python: when it is called, what it answers, and what it remembers.
+"""A controller in plain Python: the times of its calls, its answer, and its memory.
 
 A controller may be a plain function, which then remembers nothing that matters. If it does, its object has two methods:
 `get_state()` returns that as an array of numbers, and `set_state(array)` brings it back.
@@ -122,7 +122,7 @@ class ControlLaw:
         return answer if good else None
 
     def _checked(self, answer: JointValues) -> Array:
-        """Return any answer as efforts, or say what is wrong with it."""
+        """Return an answer as efforts, or raise an error that says why it is none."""
         if answer is None:
             raise SimulationError(
                 f"{self._when} returned nothing: it must return {self._base.size} efforts, or efforts by joint"
@@ -140,7 +140,7 @@ class ControlLaw:
         return efforts
 
     def remembered(self) -> Array | None:
-        """Return what the controller remembers after its call."""
+        """Return the memory of the controller after its call."""
         try:
             return controller_state(self._controller)
         except StateError as error:
@@ -152,7 +152,7 @@ class ControlLaw:
 
 
 def controller_state(controller: Controller | None) -> Array | None:
-    """Return what a controller remembers, as an array of its own; None if it has no methods for that.
+    """Return the memory of a controller, as an array of its own; None if it has no methods for that.
 
     >>> controller_state(lambda t, q, v, z: [0.0]) is None
     True
@@ -173,7 +173,7 @@ def controller_state(controller: Controller | None) -> Array | None:
 
 
 def restore_controller(controller: Controller | None, memory: Array | None) -> None:
-    """Let a controller have what it remembered."""
+    """Give a controller back its memory."""
     _, set_state = _methods(controller)
     if memory is None:
         if set_state is not None:
@@ -203,7 +203,7 @@ def _methods(controller: object) -> tuple[Callable[[], object] | None, Callable[
 
 
 def _named(system: System, answer: JointValues, error: WhippletreeError) -> str:
-    """Say which joint's effort is not finite; if that is not it, what the error says."""
+    """Return a message about the joint whose effort is not finite; else the text of the error."""
     try:
         values = system.velocities(answer) if isinstance(answer, Mapping) else np.asarray(answer, dtype=np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))

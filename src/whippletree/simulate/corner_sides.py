@@ -21,7 +21,7 @@ __all__ = ["CornerSides", "nearest_corner", "sides_of_corner"]
 
 
 class CornerSides(NamedTuple):
-    """What the rates do at a corner.
+    """The behaviour of the rates at a corner.
 
     >>> CornerSides(jumps=True, slides=False).slides
     False

@@ -30,12 +30,12 @@ _HALVINGS = 80
 
 
 class Timetable(NamedTuple):
-    """Corners in time up to a horizon: the last time before each and the first one behind it, and what is not known."""
+    """Corners in time up to a horizon: the last before each time and the first behind it, and the unknown ones."""
 
     before: Array
     behind: Array
     spacing: float  # of the samples where an expression is not straight; zero if all are
-    too_many: tuple[str, ...]  # what has more corners than can be listed
+    too_many: tuple[str, ...]  # elements with more corners than can be listed
 
 
 def corner_times(uses: Sequence[CornersInTime], parameters: Array, begin: float, end: float) -> Timetable:

@@ -1,4 +1,4 @@
-"""The driver of a run: it lets a method take steps, and decides what to do when the method cannot.
+"""The driver of a run: it lets a method take steps, and decides how to go on when the method cannot.
 
 It talks to methods by their contract (`steppers`) and knows none of them. Between stretches it collects events and
 singular positions, lets events act, makes the numeric plan of the loops anew where the choice of coordinates has become
@@ -52,7 +52,7 @@ _MOST_BOUND = 16
 
 
 class Driver:
-    """Moves a simulation on; what it keeps itself can be made again at any time."""
+    """Advances a simulation. Holds derived data only."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._sim = simulation
@@ -205,7 +205,7 @@ class Driver:
     # ------------------------------------------------------------------ decisions
 
     def _decide(self, status: int) -> None:
-        """See what can be done about a run that has stopped."""
+        """Decide how to go on with a run that has stopped."""
         run = self._sim.run_state
         if status == Status.POOR or (status == Status.UNTRUSTED and not run.flags[KEEP_PLAN]):
             self._plan_again()
@@ -328,12 +328,12 @@ class Driver:
         return ""
 
     def _divided(self) -> str:
-        """Say what else it may be where a formulation was asked for."""
+        """Return the further cause where a formulation was asked for: it divides by an inertia that vanishes."""
         name = self._sim.formulation
         return "" if name == "auto" else f', or "{name}" divides by an inertia that vanishes: take another formulation'
 
     def _in_words(self, what: str) -> str:
-        """Say what went wrong, when, and where it is worst."""
+        """Return a message: the problem, its time, and the place where it is worst."""
         sim, run = self._sim, self._sim.run_state
         v = np.abs(run.v) / run.scale
         fastest = ""

@@ -1,4 +1,4 @@
-"""The events of a run: what machine code watches, what it found, and what is done about it.
+"""The events of a run: the expressions that machine code watches, the crossings found, and the actions on them.
 
 An event that only records does not touch the steps. One that acts ends its step: the run goes on from the state at the
 event, with what the event sets. What that adds to the energy is recorded as work put in, and what it takes as work
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from whippletree.system import System
 
 OnEvent: TypeAlias = Callable[..., object] | Mapping[str, Callable[..., object]] | None
-"""What is called with the simulation and an event when it happens, or by the names of events."""
+"""A function of the simulation and an event, called when the event happens; or functions by the events' names."""
 
 __all__ = ["EventRecord", "Events", "SettingChange"]
 
@@ -111,7 +111,7 @@ class Events:
         _check_parameters(system, self.uses)
 
     def restart(self) -> None:
-        """Forget what has happened, and on which side of zero everything was."""
+        """Forget the past events, and the signs of all watched expressions."""
         self.side.fill(0)
         self.fresh.fill(1)
         self._counts.fill(0)
@@ -132,7 +132,7 @@ class Events:
         return twin
 
     def pack(self) -> tuple[Header, dict[str, Array]]:
-        """Return what has happened so far, and on which side of zero everything is, as plain values and arrays."""
+        """Return the past events, and the signs of all watched expressions, as plain values and arrays."""
         header = {
             "calls": sorted(self.calls),
             "happened": [[one.name, one.t] for one in self.happened],
@@ -149,7 +149,7 @@ class Events:
         return header, arrays
 
     def unpack(self, system: System, header: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
-        """Take over what `pack` returned; refuse what no run of these events can have left."""
+        """Restore the data of `pack`; refuse data that no run of these events can have left."""
         kept = read_form(_HEADER_FORM, header, "header")
         nq, nv, nz, parameters = system.nq, system.nv, system.nz, len(system.description.parameters)
         names = {use.name for use in self.uses}
@@ -177,7 +177,7 @@ class Events:
         return [read_array(ArrayForm((count, size)), arrays, name) for name, size in sizes.items()]
 
     def watched(self, bindings: KernelBindings, corners: int = 0) -> EventWatch:
-        """Return what the time loops need; `corners` is the address of what they watch beside events, or zero."""
+        """Return the events for the time loops; `corners` is the address of the other watched expressions, or zero."""
         arrays = (self.side, self.fresh, self._wanted, self._acts, self._counts, self._found)
         return EventWatch(bindings.event_kernel, bindings.event_values, *arrays, corners)
 
@@ -189,7 +189,7 @@ class Events:
         self.started = True
 
     def collect(self, sim: Simulation) -> None:
-        """Take over what machine code has found."""
+        """Take over the crossings that machine code has found."""
         nq, nv = sim.system.nq, sim.system.nv
         for row in self._found[: self._counts[0]]:
             state = row[2:]
@@ -204,7 +204,7 @@ class Events:
                 )
 
     def act(self, sim: Simulation, bindings: KernelBindings, span: float) -> None:
-        """Do what the events at the present time are declared to do."""
+        """Carry out the actions of the events at the present time."""
         self._counts[1] = 0
         t = sim.state.t
         which = sorted(i for i in self._last if self._acts[i])
@@ -225,7 +225,7 @@ class Events:
         return use.name in self.calls or any(kind in ("velocity", "state") for kind, _, _ in use.sets)
 
     def _moment(self, sim: Simulation, bindings: KernelBindings, *, rates: bool) -> Moment:
-        """Return the state now, and what the expressions are there."""
+        """Return the state now, and the values of the expressions."""
         if sim.parameters is not None:
             bindings.parameters[:] = sim.parameters
         bindings.buffers.tau[:] = sim.tau
@@ -251,7 +251,7 @@ class Events:
         return bool(switched)
 
     def _one(self, sim: Simulation, bindings: KernelBindings, use: EventUse) -> None:
-        """Set what one event sets, and call what is to be called."""
+        """Set the values of one event, and call its function."""
         if use.stop:
             self.ended = use.name
         values = iter(self._new_values(sim, bindings, use))
@@ -335,7 +335,7 @@ class Events:
         self.acted |= dict.fromkeys(names, t)
 
     def _without_end(self, name: str, names: list[str], *, switched: bool) -> str:
-        """Say which events happen in turn, and what to do about it."""
+        """Return a message about events that happen in turn without end, and the remedy."""
         turns = [other for other, when in self.acted.items() if when >= self.acted[name] and other not in names]
         quoted = [f'"{other}"' for other in (*names, *turns)]
         if not switched and len(quoted) == 1:

@@ -1,4 +1,4 @@
-"""Simulations that have ended and wait for another run with the same settings: what they have bound is kept.
+"""Simulations that have ended and wait for another run with the same settings, with their bound kernels.
 
 They are kept with the calls of their system (`Evaluator.idle`), and are forgotten when these are. A simulation that
 users have had in their hands, or that has failed, does not come back.
@@ -17,7 +17,7 @@ __all__ = ["begun_simulation", "give_back"]
 _START = ("q", "v", "z", "t", "tau", "parameters")
 _MOST_SETTINGS, _MOST_EACH = 4, 8
 _LARGEST = 4_000_000
-"""Bytes of states at the ends of steps with which a simulation is kept: others take long beside what is saved."""
+"""Largest record of steps with which a simulation is kept, in bytes: where runs are long, binding costs little."""
 
 
 def begun_simulation(system: System, options: Mapping[str, Any]) -> Simulation:

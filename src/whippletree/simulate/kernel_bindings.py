@@ -117,7 +117,7 @@ class KernelBindings:
         ]
 
     def of_events(self, function: str, q: Array, v: Array, z: Array, t: float) -> Array:
-        """Return what events watch, or the values that they set, at a state."""
+        """Return the values that events watch, or those that they set, at a state."""
         kernel = system_interface.kernel(self.system, function)
         given = {"q": q, "v": v, "z": z, "t": np.array([t]), "parameters": self.parameters}
         result = np.zeros(kernel.output_sizes[0])
@@ -126,7 +126,7 @@ class KernelBindings:
 
     @functools.cached_property
     def buffers(self) -> KernelBuffers:
-        """What machine code is handed: the arrays, the kernels, and the functions that it calls by address."""
+        """Return the argument of machine code: the arrays, the kernels, and the functions that it calls by address."""
         own = {"kernels": self._kernels, "quaternions": self.quaternions}
         made = KernelBuffers(
             *(

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 SHIPPED = Path(__file__).parent / "compiled"
-"""The folder of what the package carries."""
+"""The folder of the time loops that the package carries."""
 
 TABLE_FILE, IR_FILE = "loops.json", "loops.ll.xz"
 

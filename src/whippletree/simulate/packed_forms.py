@@ -1,4 +1,4 @@
-"""What a packed run may hold, declared field by field: a file may come from anywhere, and machine code trusts numbers.
+"""The form of a packed run, declared field by field: a file may come from anywhere, and machine code trusts numbers.
 
 Every part of a run declares the form of what it packs: `NumberForm` and the forms made of it for plain values, and
 `ArrayForm` for arrays. What is read is checked against its form before anything uses it, so that no number that machine
@@ -82,7 +82,7 @@ class ArrayForm(NamedTuple):
 
 
 def read_form(form: Form, value: object, what: str) -> Any:
-    """Return a plain value if it has a form, or refuse it by the name `what`.
+    """Return a plain value if it has a form; the error for any other calls it by its name.
 
     >>> read_form({"names": [str], "at": Maybe(FINITE)}, {"names": ["a"], "at": None}, "header")
     {'names': ['a'], 'at': None}

@@ -81,7 +81,7 @@ class ProgressMonitor:
             self._drawn = 0
 
     def __call__(self, t: float) -> bool:
-        """Tell at what time the run is; return whether it shall end. One that takes too long ends with an error."""
+        """Report the time of the run; return whether it shall end. One that takes too long ends with an error."""
         if self._limit is not None and time.perf_counter() > self._late:
             raise SimulationError(f"at t = {t:.9g} s the run has taken longer than time_limit={self._limit:g} s")
         try:

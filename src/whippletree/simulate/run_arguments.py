@@ -1,4 +1,4 @@
-"""What users give to a run, checked: numbers, and the values that can be set in it (velocities, efforts, states)."""
+"""The arguments of a run, checked: numbers, and the values that can be set in it (velocities, efforts, states)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def duration_of(value: float) -> float:
 
 
 KINDS = ("velocity", "effort", "state", "parameter")
-"""What can be set."""
+"""The kinds of values that can be set in a run."""
 
 
 def value_index(system: System, kind: str, name: NameLike, index: int) -> int:

@@ -1,4 +1,4 @@
-"""The corners of formulas in one run: where its steps have to end, and what cannot be known about that."""
+"""The corners of formulas in one run: times at which its steps have to end, and corners that cannot be known."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RunCorners:
         self._table_for: tuple[float, float, bytes | None] = (0.0, -np.inf, None)
 
     def watch(self, bindings: KernelBindings) -> int:
-        """Return the address of what machine code watches; zero if there is nothing."""
+        """Return the address of the expressions that machine code watches; zero if there are none."""
         if not self._in_state:
             return 0
         arrays = (bindings.corner_kernel, bindings.corner_values, self._whole, self._muted, self._last)
@@ -148,15 +148,15 @@ class RunCorners:
             self._muted_at[i] = run.t
 
     def nearest(self, run: RunState, bindings: KernelBindings) -> str:
-        """Return what has the corner that the motion is nearest to; nothing if the state decides about none."""
+        """Return the owner of the corner that the motion is nearest to; empty if the state decides about none."""
         return self._in_state[nearest_corner(bindings, run, self._whole)].name if self._in_state else ""
 
     def next_one(self) -> str:
-        """Return what has the corner that was found last; nothing if the state decides about none."""
+        """Return the owner of the corner that was found last; empty if the state decides about none."""
         return self._in_state[int(self._last[0])].name if self._in_state else ""
 
     def unknown(self) -> tuple[str, ...]:
-        """Return in words what corners may have been passed over."""
+        """Return in words the corners that may have been passed over."""
         said = [
             f"corners of {self._in_state[i].name} from t = {t:.6g} s on, where the motion slides along one"
             for i, t in self._muted_at.items()
@@ -178,7 +178,7 @@ class RunCorners:
         return self.__dict__ | {"_watch": None}
 
     def pack(self) -> Header:
-        """Return what was found so far, in plain numbers."""
+        """Return the corners found so far, in plain numbers."""
         return {
             "passed": self.passed,
             "muted": [[i, t] for i, t in self._muted_at.items()],
@@ -186,7 +186,7 @@ class RunCorners:
         }
 
     def unpack(self, kept: object) -> None:
-        """Take over what `pack` returned; refuse corners that there are none of."""
+        """Restore the data of `pack`; refuse corners that do not exist."""
         which = NumberForm(0, len(self._in_state) - 1, whole=True)
         form = {"passed": COUNT, "muted": [(which, FINITE)], "recent": [(which, FINITE, COUNT)]}
         found = read_form(form, kept, "corners")

@@ -92,7 +92,7 @@ class RunPlans:
         return twin
 
     def copy(self) -> RunPlans:
-        """Return plans that go their own way; what belongs to each plan is shared."""
+        """Return plans that change independently; the data of each plan are shared."""
         twin = RunPlans(self.now)
         twin._known = list(self._known)
         twin.taken, twin.foreseen = list(self.taken), self.foreseen
@@ -101,7 +101,7 @@ class RunPlans:
     # ------------------------------------------------------------------ kept
 
     def packed(self) -> Header | None:
-        """Return all plans in plain numbers, which of them is the present one, and what `auto` means, if known."""
+        """Return all plans in plain numbers, the index of the present one, and the formulation of `auto`, if known."""
         if not system_interface.is_closed(self.now):
             return None
         plans = [_packed(loop_plan(system)) for system in self._known]

@@ -331,7 +331,7 @@ class Simulation:
         return self._held[1] if self._held[0] == self.run_state.t else ()
 
     def _project_others(self, *, always: bool) -> None:
-        """Make velocities consistent with the closures, those that were set aside; refuse what cannot be closed."""
+        """Make the velocities consistent, those set aside included; refuse a state that cannot be closed."""
         now, system = self.state, self.system
         if not always:
             with contextlib.suppress(StateError):
@@ -342,7 +342,7 @@ class Simulation:
         self.set_velocities(v)
 
     def _begin_anew(self) -> None:
-        """Forget what methods keep from step to step."""
+        """Forget the memory of methods from step to step."""
         self.run_state.flags[RATES_GIVEN] = 0
         self.run_state.forget_corner()
         self.stepper.forget()
@@ -360,7 +360,7 @@ class Simulation:
         self.run_state.q[:] = q
 
     def record_work(self, energy: float) -> None:
-        """Record energy that came at an instant as work put in, and what went as work dissipated."""
+        """Record energy that came at an instant as work put in, and lost energy as work dissipated."""
         energy = finite(energy, "energy")
         self.run_state.y[-2 if energy > 0 else -1] += abs(energy)
 
@@ -504,7 +504,7 @@ class Simulation:
     def unpacked(
         system: System, header: Mapping[str, Any], arrays: Mapping[str, Array], on_event: OnEvent
     ) -> Simulation:
-        """Return a simulation of a system from what `pack` returned; functions of events are to be given again."""
+        """Return a simulation of a system from the data of `pack`; functions of events are to be given again."""
         kept = read_form(_HEADER_FORM, header, "header")
         sim = Simulation(
             system,
@@ -585,7 +585,7 @@ class Simulation:
         *,
         resumed: bool = False,
     ) -> int:
-        """Do what `run` does with outputs that are known to be good; return how many of them are made.
+        """Run with outputs that are known to be good; return how many of them are made.
 
         >>> from whippletree.simulate.simulation import _example
         >>> sim = _example()

@@ -14,7 +14,7 @@ __all__ = ["SingularTimes"]
 
 
 class SingularTimes:
-    """Takes over what was logged, and keeps the times at which the mechanism itself was singular.
+    """Takes over the log, and keeps the times at which the mechanism itself was singular.
 
     A position at which nothing but the choice of coordinates is singular drops out when it is looked at.
 
@@ -30,7 +30,7 @@ class SingularTimes:
         self._last = np.zeros(0)  # [t, q] of the last one that was kept
 
     def collect(self, run: RunState, parameters: Array | None) -> None:
-        """Take over what machine code has logged in a stretch."""
+        """Take over the singular positions that machine code has logged in a stretch."""
         self._logged += [(np.array(row), parameters) for row in run.singular_found[: run.counts[SINGULAR_FOUND]]]
         run.counts[SINGULAR_FOUND] = 0
         if len(self._logged) > LOGGED_POSITIONS:

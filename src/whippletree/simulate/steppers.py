@@ -47,7 +47,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """What a run says about its method: `simulate(method=..., tolerance=..., ...)`."""
+    """The arguments of a run about its method: `simulate(method=..., tolerance=..., ...)`."""
 
     method: str
     tolerance: float = 1e-8
@@ -100,7 +100,7 @@ class OutputWindow:
 
 @dataclass
 class Stretch:
-    """What a method is to do next: go on until all outputs are written, or so many steps are taken."""
+    """The next task of a method: go on until all outputs are written, or so many steps are taken."""
 
     bindings: KernelBindings
     run: RunState
@@ -188,7 +188,7 @@ class Stepper(ABC):
         return make_stepper(self.options)
 
     def amplification(self, rate: complex) -> float:
-        """Return what a step makes of a state z' = rate z, with h = 1, as a factor; NaN if that is not known."""
+        """Return the factor of a step on a state z' = rate z, with h = 1; NaN if that is not known."""
         return np.nan
 
     def stuck(self) -> int:
@@ -205,21 +205,21 @@ class Stepper(ABC):
             self._efforts = given
 
     def pack(self) -> dict[str, Array]:
-        """Return what the method keeps from step to step."""
+        """Return the memory of the method from step to step."""
         return {"memory": self.memory.copy(), "memory_efforts": np.frombuffer(self._efforts)}
 
     def unpack(self, arrays: Mapping[str, Array]) -> None:
-        """Take over what `pack` returned."""
+        """Restore the data of `pack`."""
         self.memory, self._efforts = arrays["memory"].copy(), arrays["memory_efforts"].tobytes()
 
     def unpack_from_file(self, arrays: Mapping[str, Array], nv: int) -> None:
-        """Take over what `pack` returned, which may come from anywhere: refuse what no run can have left."""
+        """Restore the data of `pack`, which may come from anywhere: refuse data that no run can have left."""
         read_array(ArrayForm((-1,), entries=self.memory_entries(nv)), arrays, "memory")
         read_array(ArrayForm((-1,)), arrays, "memory_efforts")
         self.unpack(arrays)
 
     def memory_entries(self, nv: int) -> Mapping[int, NumberForm]:
-        """Return what entries of the memory may be that are not any finite number: counts, orders, places in v."""
+        """Return the forms of entries of the memory that are not any finite number: counts, orders, places in v."""
         return {}
 
 
@@ -262,7 +262,7 @@ class CompiledStepper(Stepper):
         return 0
 
     def anew(self) -> Stepper:
-        """Return itself if it keeps nothing from step to step: what a step works with is cleared by `prepare`."""
+        """Return itself if it keeps no memory from step to step: `prepare` clears the rest."""
         if self._prepared is None or self.memory.size:
             return super().anew()
         self._efforts = b""

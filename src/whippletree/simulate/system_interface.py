@@ -1,4 +1,4 @@
-"""What time loops need of a system: its kernels, its loops and their plan, and checks of what users give.
+"""The interface of a system for time loops: its kernels, its loops and their plan, and checks of users' arguments.
 
 The only module of the room that looks into a system.
 """
@@ -86,12 +86,12 @@ def is_closed(system: System) -> bool:
 
 
 def scale(system: System) -> Array:
-    """Return what displacements are measured by: a radian, or the characteristic length."""
+    """Return the unit of each displacement: a radian, or the characteristic length."""
     return system.kernels.loops.numbers.column_scale
 
 
 def coordinate_scale(system: System) -> Array:
-    """Return what each coordinate is measured by: quaternions by a half, the others as displacements."""
+    """Return the unit of each coordinate: a half for quaternions, for the others that of displacements."""
     by, sizes = scale(system), np.empty(system.nq)
     for use in system.description.coordinate_owners:
         q, v = system.q_slice(use.name), system.v_slice(use.name)
@@ -159,7 +159,7 @@ def loops(system: System) -> LoopServices:
 
 
 BY_JOINT = ', or give the start by joint, as in {"A": 1.0}: the others follow'
-"""What can be done about a start that is not consistent."""
+"""Advice for a start that is not consistent."""
 
 
 def check_closures(system: System, q: Array, v: Array, t: float, parameters: Array | None, otherwise: str = "") -> None:
@@ -198,12 +198,12 @@ def jamming(system: System, state: Mapping[str, Any], ahead: float = 0.0) -> str
 
 
 def with_plan(system: System, plan: LoopPlan) -> System:
-    """Return the system with another numeric plan; what was compiled is shared."""
+    """Return the system with another numeric plan; compiled code is shared."""
     return system.kernels.planned(plan)
 
 
 def chosen_formulation(system: System) -> str | None:
-    """Return what `auto` means for the loops, if that has been asked for."""
+    """Return the formulation of `auto` for the loops, if it has been chosen."""
     chosen = system.kernels.loops.auto.known
     return None if chosen is None else chosen.packed().decode()
 
@@ -214,7 +214,7 @@ def formulation_text(formulation: Any) -> Any:
 
 
 def set_chosen_formulation(system: System, chosen: str) -> None:
-    """Let `auto` mean what it meant in another run: it may come out otherwise another time."""
+    """Set the formulation of `auto` to that of another run: the choice may differ from time to time."""
     found = FormulationChoice.unpacked(chosen.encode())
     registry.find(found.name)
     system.kernels.loops.auto.chosen = found
@@ -310,7 +310,7 @@ def joint_of(system: System, i: int) -> str:
 
 
 def build_options(system: System) -> BuildOptions:
-    """Return what a system was built with, beside its description."""
+    """Return the options that a system was built with, beside its description."""
     return system.kernels.build_options
 
 

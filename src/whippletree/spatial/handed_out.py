@@ -19,7 +19,7 @@ __all__ = ["FormulaSymbol", "handed_out"]
 
 
 class FormulaSymbol(ca.SX):
-    """A symbol, or a formula of symbols, that says what to write where Python wants its truth or its value.
+    """A symbol, or a formula of symbols, whose errors name the way to write its truth or its value.
 
     >>> t = handed_out(ca.SX.sym("t"))
     >>> try:

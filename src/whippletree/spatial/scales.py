@@ -1,4 +1,4 @@
-"""The scale of what was added or subtracted, for telling what is left from rounding.
+"""The scale of summands, for telling a small difference from rounding.
 
 In equilibrium, at rest, without mass or without damping a difference is zero but for rounding, and so may be every
 number beside it: its neighbours, its own matrix, the answer itself. So a difference is compared with the terms that it

@@ -32,7 +32,7 @@ def write_archive(file: BinaryIO, arrays: Mapping[str, Array]) -> None:
 
 
 def read_archive(path: Path, what: str) -> dict[str, Array]:
-    """Return the arrays of a file by name; `what` names the kind of file for error messages."""
+    """Return the arrays of a file by name; error messages name the kind of file."""
     try:
         with path.open("rb") as file:
             arrays = plain_arrays(file, most_arrays=_MOST_ARRAYS)

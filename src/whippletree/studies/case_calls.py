@@ -1,4 +1,4 @@
-"""What a study does with its cases: a call of the system by name, or a function of the user's, and its numbers.
+"""The work of a study on its cases: a call of the system by name, or a function of the user's, and its numbers.
 
 Whatever the call returns becomes arrays by name, the same ones with the same sizes for every case.
 """
@@ -80,7 +80,7 @@ def arguments_of(system: System, do: object, values: Mapping[str, Any]) -> dict[
 
 
 def start_of(model: object, system: System) -> dict[str, Any]:
-    """Return where the runs of a model begin unless cases say so: what a model file says about its start."""
+    """Return the start of a model's runs unless cases give another: that of its file."""
     if not isinstance(model, Model):
         return {}
     if model.start.get("equilibrium"):
@@ -111,14 +111,14 @@ def simulated(
 def one_result(
     system: System, do: str | Callable[..., Any], case: Case, keep: object, options: Mapping[str, Any]
 ) -> Found:
-    """Return what a call, or a user's function, gives for one case."""
+    """Return the result of a call, or a user's function, for one case."""
     if callable(do):
         return _numbers(do(system, case, **options))
     return _picked(CALLS[do](system, arguments_of(system, do, dict(case)), {**options}, _names(keep)), keep)
 
 
 def gathered(results: Sequence[Found | None], template: Mapping[str, Variable] | None) -> tuple[Found, list[str]]:
-    """Return results of several cases as arrays with the cases first, NaN for those without, and what does not fit."""
+    """Return results of cases as arrays, cases first and NaN for missing ones, and the names that do not fit."""
     first = next((one for one in results if one is not None), None)
     words = [""] * len(results)
     if template is None:
@@ -138,7 +138,7 @@ def gathered(results: Sequence[Found | None], template: Mapping[str, Variable] |
 
 
 def variables_of(found: Found) -> dict[str, Variable]:
-    """Return what the numbers of one case are: names, dimensions, sizes."""
+    """Return the variables of one case: names, dimensions, sizes."""
     return {
         name: Variable(one.dims, one.values.shape, "<c16" if one.values.dtype.kind == "c" else "<f8", one.attrs)
         for name, one in found.items()
@@ -264,7 +264,7 @@ def _of_reactions(found: Reactions) -> Found:
 
 
 def _numbers(given: Any) -> Found:
-    """Return what a user's function has returned as arrays by name."""
+    """Return the result of a user's function as arrays by name."""
     if isinstance(given, float | int):
         return {"result": CaseNumbers((), np.asarray(given, dtype=float))}
     if isinstance(given, Equilibrium):
@@ -309,7 +309,7 @@ def _array(value: object, name: object) -> AnyArray:
 
 
 def _names(keep: object) -> tuple[str, ...]:
-    """Return what is to be kept as names."""
+    """Return the names of the outputs to keep."""
     if keep is None:
         return ()
     return (keep,) if isinstance(keep, str) else tuple(str(name) for name in keep)  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ class LimitPassedError(WhippletreeError):
 
 @contextlib.contextmanager
 def limited(seconds: float | None, size: float | None) -> Iterator[None]:
-    """Stop what is done within after so many seconds, or when the process holds more than so many bytes of data.
+    """Stop the body after so many seconds, or when the process holds more than so many bytes of data.
 
     >>> with limited(60.0, None):
     ...     print(1 + 1)

@@ -1,4 +1,4 @@
-"""Values of many runs: what users give for all of them, with leading sizes that broadcast, and those of one run."""
+"""Values of many runs: arguments for all of them, with leading sizes that broadcast, and those of one run."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class CaseValues:
         return rows
 
     def varying(self, argument: str) -> dict[str, Array]:
-        """Return what is given by name and differs from run to run: (runs' shape, own)."""
+        """Return the arguments by name that differ from run to run: (runs' shape, own)."""
         return {
             str(getattr(one.entry, "name", one.entry)): spread
             for one, spread in zip(self._given, self._spread, strict=True)

@@ -23,13 +23,13 @@ __all__ = ["HeldEfforts", "march_block", "of_one_run"]
 
 
 class HeldEfforts:
-    """The controller of one run of a block: it returns what the controller of all has wanted for this run."""
+    """The controller of one run of a block: it returns this run's part of the answer for all."""
 
     def __init__(self) -> None:
         self.wanted: Callable[[], object] = lambda: None
 
     def __call__(self, t: float, q: Array, v: Array, z: Array) -> object:
-        """Return the efforts that are held, or raise what asking for them has raised."""
+        """Return the held efforts, or raise the error of the controller."""
         return self.wanted()
 
 
@@ -41,7 +41,7 @@ def march_block(
     stopped: Callable[[], bool],
     time_limit: float | None = None,
 ) -> list[SimulationError | ResultError | None]:
-    """March runs with the same samples to their ends, and return by what each has failed, if it has.
+    """March runs with the same samples to their ends, and return the error of each, None for those without.
 
     All end when `stopped` tells it, and a run that has taken longer than `time_limit` by itself ends with an error.
     """

@@ -207,7 +207,7 @@ class _ManyRuns:
                 tell(self._done)
 
     def _keep(self, number: int, make: Callable[[], Trajectory]) -> None:
-        """Make a run, and keep what is asked for."""
+        """Make a run, and keep the outputs asked for."""
         run: Trajectory | None = None
         error: WhippletreeError | None = None
         try:
@@ -257,7 +257,7 @@ class _ManyRuns:
         return begun(self._system, self._until(options["t"]), options, start, controller, period, verify=verify)
 
     def _verified(self, run: SampledRun, options: dict[str, Any]) -> Callable[[], Agreement] | None:
-        """Return what makes the further runs of one, if they are asked for."""
+        """Return a function that makes the further runs of one, if they are asked for."""
         return further_runs_of(run, options, self._control.get("controller")) if self._options.get("verify") else None
 
     def _make_block(self, controller: Controller, numbers: range, threads: int) -> None:
@@ -322,7 +322,7 @@ class _Progress:
 
 
 def _raiser(error: WhippletreeError) -> Callable[[], Trajectory]:
-    """Return what raises an error."""
+    """Return a function that raises an error."""
 
     def make() -> Trajectory:
         raise error

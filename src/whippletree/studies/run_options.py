@@ -33,7 +33,7 @@ class StartOptions(TypedDict, total=False):
 
 
 class MethodSettings(TypedDict, total=False):
-    """How a run is integrated: its method and the step or the tolerance, its equations, and what events call."""
+    """The integration of a run: its method and the step or the tolerance, its equations, and functions of events."""
 
     method: str
     step: float | None
@@ -47,7 +47,7 @@ class MethodSettings(TypedDict, total=False):
 
 
 class NaturalStepOptions(TypedDict, total=False):
-    """What runs in natural coordinates take besides, as `NaturalOptions` says."""
+    """The further options of runs in natural coordinates, as in `NaturalOptions`."""
 
     iterations: int | None
     alpha: float | Mapping[str, float] | None
@@ -57,7 +57,7 @@ class NaturalStepOptions(TypedDict, total=False):
 
 
 class RunOptions(StartOptions, MethodSettings, NaturalStepOptions, total=False):
-    """What a run takes beside its outputs, its controller and where it is kept."""
+    """The options of a run beside its outputs, its controller and the file it is kept in."""
 
 
 _DEFAULTS: dict[str, Any] = {

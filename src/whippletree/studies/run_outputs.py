@@ -1,4 +1,4 @@
-"""What is kept of each of many runs: states over time, final states, quantities by name, statistics, functions."""
+"""The outputs of each of many runs: states over time, final states, quantities by name, statistics, functions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunOutput(Protocol):
 
 
 def run_outputs(system: System, asked: object, count: int, t: Array) -> list[RunOutput]:
-    """Return what `outputs=` asks for, checked; `t` are the times of the outputs.
+    """Return the outputs of `outputs=`, checked; `t` are the times of the outputs.
 
     >>> from whippletree.system.example_systems import pendulum
     >>> [type(one).__name__ for one in run_outputs(pendulum(), ["final", "rod.velocity"], 3, np.zeros(2))]
@@ -70,7 +70,7 @@ def _output(system: System, name: Any, how: Any, count: int, t: Array) -> RunOut
 
 
 def _labels(system: System, name: Any) -> tuple[Label, ...]:
-    """Return what the numbers of a quantity are; one that there is none of is refused."""
+    """Return the labels of the numbers of a quantity; an unknown one is refused."""
     start = Trajectory(system, [0.0], system.q0[None], system.v0[None], work=np.zeros((1, 2)))
     return columns(start, name).labels
 
@@ -79,7 +79,7 @@ def _labels(system: System, name: Any) -> tuple[Label, ...]:
 
 
 class _OneOutput:
-    """What all outputs share: unless they say otherwise, they keep no trajectory."""
+    """The base of all outputs: unless they say otherwise, they keep no trajectory."""
 
     def trajectory(self, number: int) -> Trajectory | None:
         return None
@@ -256,7 +256,7 @@ def _statistic(word: object) -> Statistic:
 
 
 class _FinalFunction(_OneOutput):
-    """What a user's function makes of the final state: a number, an array, or several by name."""
+    """A user's function of the final state: a number, an array, or several by name."""
 
     def __init__(self, name: str | None, function: Callable[[State], Any], count: int) -> None:
         self._name, self._function, self._count = name, function, count

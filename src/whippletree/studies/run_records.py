@@ -1,4 +1,4 @@
-"""What a run leaves behind, and the trajectory with its certificate that this becomes.
+"""The record of a run, and the trajectory with its certificate that it becomes.
 
 A `RunRecord` holds what the measures of a certificate need, apart from the simulation, which may go on to another run.
 The states at the ends of steps are large: short runs keep theirs until their certificate is first looked at, and
@@ -79,7 +79,7 @@ def ended(run: SampledRun) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """What a run leaves behind for its certificate: how it was made, and the states that it has gone through.
+    """The record of a run for its certificate: how it was made, and the states that it has gone through.
 
     `marched` (n, 1 + row + nv) are times, states and efforts at the ends of steps; `t`, `rows` and `efforts` are those
     of the outputs. `changes` are the efforts and parameters that events have set, and `ended` the event that ended it.

@@ -26,7 +26,7 @@ __all__ = ["DONE", "ENDED", "FAILED", "NOT_MADE", "NOT_STARTED", "RunStatuses", 
 
 DONE, ENDED, FAILED, NOT_STARTED, NOT_MADE = range(5)
 _MEANINGS = "done ended_by_event failed not_started not_made"
-"""What the numbers of a status mean, in the words of the CF conventions."""
+"""The meanings of the numbers of a status, in the words of the CF conventions."""
 
 _FIGURES = (
     ("closure_residual", "1"),
@@ -176,7 +176,7 @@ class Runs:
 
     @property
     def dataset(self) -> xr.Dataset:
-        """What was asked for, as labelled arrays over the runs and time.
+        """The outputs asked for, as labelled arrays over the runs and time.
 
         >>> from whippletree.system.example_systems import pendulum
         >>> runs = pendulum().simulate_many(1.0, v={"hinge": [1.0, 2.0]}, outputs={"hinge": ["max", "time of max"]})

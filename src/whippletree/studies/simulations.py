@@ -350,7 +350,7 @@ def made_of(
     *,
     at_once: bool = False,
 ) -> Trajectory:
-    """Return what a run has made, which was marched as far as it goes; raise what it failed by, with its trajectory."""
+    """Return the trajectory of a run that was marched as far as it goes; raise its error, with the trajectory."""
     stopped = str(failure) if failure is not None else "" if run.finished else "interrupted"
     t, rows, efforts = ended(run)
     wrong = ~np.isfinite(rows).all(axis=1)

@@ -250,7 +250,7 @@ class Study:
         return self._computed(executor, progress)
 
     def _computed(self, executor: Any, progress: bool | Callable[[StudyProgress], object]) -> xr.Dataset:
-        """Compute what is missing."""
+        """Compute the missing cases."""
         workers = workers_for(executor)
         self._job = Job(self._contents, workers.by_value)
         try:
@@ -284,7 +284,7 @@ class Study:
         return StudyStore.create(self._place, self._table, found.variables, found.labels, layout, self._identity)
 
     def _looked_at(self, dispatch: Dispatch, indices: Indices) -> Pilot:
-        """Return what some cases are; if they end their worker, what the first one is that does not."""
+        """Return the results of some cases; if they end their worker, of the first one that does not."""
         with contextlib.suppress(WorkersLostError):
             together: Pilot = dispatch.call(pilot, self._job, self._table.at(indices), indices, len(self), tries=1)
             return together

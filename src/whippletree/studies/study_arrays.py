@@ -32,7 +32,7 @@ class ChunkArray(Protocol):
         """Replace a chunk."""
 
     def whole(self) -> AnyArray:
-        """Return all chunks; what is not written yet is filled in."""
+        """Return all chunks; those not written yet are filled in."""
 
 
 class MemoryArray:

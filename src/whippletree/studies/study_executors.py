@@ -38,7 +38,7 @@ _LOOK = 0.2  # seconds between looks at the keyboard
 
 
 class Workers(NamedTuple):
-    """What computes: `make` returns an executor, a fresh one each time if `renewed`; `most` tasks at a time.
+    """The workers of a study: `make` returns an executor, a fresh one each time if `renewed`; `most` tasks at a time.
 
     `inside` says that it is this process, `owned` that it is to be shut down.
     """
@@ -52,7 +52,7 @@ class Workers(NamedTuple):
 
 
 class ChunkTasks(Protocol):
-    """What there is to be computed."""
+    """The chunks to be computed."""
 
     def call_for(self, chunk: int) -> tuple[Any, ...]:
         """Return the function that computes a chunk, and its arguments."""
@@ -64,10 +64,10 @@ class ChunkTasks(Protocol):
         """Return how many cases a chunk has."""
 
     def take(self, chunk: int, result: Any) -> None:
-        """Take what came of a chunk."""
+        """Take the result of a chunk."""
 
     def put_together(self, chunk: int, outcomes: list[Outcome]) -> None:
-        """Take what came of a chunk's cases, one by one."""
+        """Take the results of a chunk's cases, one by one."""
 
 
 def workers_for(given: Any) -> Workers:
@@ -115,7 +115,7 @@ class Dispatch:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Take back what is not in work yet, and wait for the rest."""
+        """Take back tasks that have not begun, and wait for the rest."""
         for future in self._flying:
             future.cancel()
         if self._workers.owned:
@@ -129,7 +129,7 @@ class Dispatch:
         return self._workers.most or _size(self._executor)
 
     def call(self, function: Callable[..., Any], *arguments: Any, tries: int = _TRIES) -> Any:
-        """Return what a function gives in a worker; a worker that is lost by that is replaced a few times."""
+        """Return the result of a function in a worker; a worker that is lost by it is replaced a few times."""
         for _ in range(tries):
             try:
                 future = self._executor.submit(function, *arguments)
@@ -175,7 +175,7 @@ class Dispatch:
         future.add_done_callback(self._landed.put)
 
     def _take_one(self) -> None:
-        """Wait for a chunk, and take what came of it."""
+        """Wait for a chunk, and take its result."""
         future = self._next()
         if future not in self._flying:
             return  # of an executor that is gone
@@ -247,7 +247,7 @@ def _lost(error: Exception) -> bool:
 
 
 def _explained(error: Exception) -> Exception:
-    """Return an error with what it means: a cluster takes back what it was given when it ends."""
+    """Return an error with an explanation: a cluster drops its tasks when it ends."""
     if isinstance(error, CancelledError) or type(error).__name__ in ("FutureCancelledError", "CommClosedError"):
         return ResultError(f"the cluster is gone ({error}): what was computed is in the store, and resume() goes on")
     return error

@@ -1,4 +1,4 @@
-"""Study files in YAML: a model, its cases, a call by name and what is kept of it. There is no code in them.
+"""Study files in YAML: a model, its cases, a call by name and its outputs. There is no code in them.
 
 whippletree study: 1
 model: quarter_car.yaml               # beside this file

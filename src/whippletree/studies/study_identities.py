@@ -1,4 +1,4 @@
-"""What a study is, as texts that a store keeps: so that a store of another study is refused by name."""
+"""The identity of a study, as texts that a store keeps: so that a store of another study is refused by name."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SAME = {
     "options": "other options",
     "seed": "another seed",
 }
-"""What must be the same, and what a store is called in which it is not."""
+"""Parts of the identity, and the description of a store in which one differs."""
 
 
 def identity_of(
     model: Any, cases: str, do: str | Callable[..., Any], keep: object, options: Mapping[str, object], seed: int
 ) -> dict[str, Any]:
-    """Return what tells a study from others, and where it is begun."""
+    """Return the texts that tell a study from others, and its start."""
     machine = host()
     return {
         "version": __version__,
@@ -82,7 +82,7 @@ def _of_model(model: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text that is the same wherever it is made: arrays and functions by what they hold."""
+    """Return a value as text that is the same wherever it is made: arrays and functions by their contents."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_text(one)}" for key, one in sorted(value.items(), key=str)) + "}"
     if isinstance(value, np.ndarray):

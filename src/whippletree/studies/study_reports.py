@@ -1,4 +1,4 @@
-"""A page about a study: what it was, what came of it, pictures, the worst cases and how to run one again."""
+"""A page about a study: its settings, its results, pictures, the worst cases and how to run one again."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ MISSING, FAILED = -1, 2
 """Status of a case that has not been computed; and the least of those that failed. 0 is done, 1 ended by an event."""
 
 _KINDS: dict[str, tuple[str, Any]] = {WORDS: ("U", ""), ATTEMPTS: ("<i2", 0), STATUS: ("i1", MISSING)}
-"""What the study itself says of each case: the kind of its numbers or texts, and what is there before."""
+"""The study's own data on each case: the kind of numbers or texts, and the initial value."""
 
 _IN_MEMORY = {"U": object}
 """Texts have any length."""
@@ -67,7 +67,7 @@ _MARK = "whippletree_study"
 
 
 class Variable(NamedTuple):
-    """What an output is for each case: its own dimensions and their sizes, the kind of its numbers, its attributes."""
+    """An output of each case: its own dimensions and their sizes, the kind of its numbers, its attributes."""
 
     dims: tuple[str, ...]
     shape: tuple[int, ...]
@@ -76,7 +76,7 @@ class Variable(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of some cases: arrays (n, ...), a status for each, and words for those that failed."""
+    """The outcome of some cases: arrays (n, ...), a status for each, and words for those that failed."""
 
     values: dict[str, AnyArray]
     status: AnyArray
@@ -89,7 +89,7 @@ class Outcome(NamedTuple):
 
 
 def joined(parts: Sequence[Outcome], shapes: Mapping[str, tuple[int, ...]]) -> Outcome:
-    """Return what came of several cases as that of all together; NaN for those that have no numbers.
+    """Return the outcomes of several cases as that of all together; NaN for those that have no numbers.
 
     >>> parts = [Outcome({"x": np.ones(1)}, np.zeros(1), [""]), Outcome({}, np.full(1, 2.0), ["it fell over"])]
     >>> joined(parts, {"x": ()}).values["x"]
@@ -254,7 +254,7 @@ class StudyStore:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the study is of, and where it was begun."""
+        """The identity of the study, and its start."""
         return dict(self.attributes["identity"])
 
     @cached_property
@@ -282,7 +282,7 @@ class StudyStore:
         return self._arrays[ATTEMPTS].whole().reshape(-1)
 
     def words_of(self, indices: Indices) -> list[str]:
-        """Return what is said about some cases."""
+        """Return the words about some cases."""
         shape, words = self.layout.shape, self._arrays[WORDS]
         regions = (tuple(slice(int(k), int(k) + 1) for k in np.unravel_index(index, shape)) for index in indices)
         return [str(words.read(region if shape else ()).reshape(-1)[0]) for region in regions]
@@ -322,7 +322,7 @@ class StudyStore:
             attempts.write(chunk.region, tried + 1)
 
     def write(self, chunk: Chunk, outcome: Outcome) -> None:
-        """Write what came of a chunk: the data first, the status last."""
+        """Write the outcome of a chunk: the data first, the status last."""
         with _in_words(self.place):
             for name, values in outcome.values.items():
                 if name not in self.variables:

@@ -1,4 +1,4 @@
-"""The work of a study: what is computed for a chunk of cases, in whichever process and on whichever machine.
+"""The work of a study: the computation of a chunk of cases, in whichever process and on whichever machine.
 
 A task is a function of plain data. The job, which is the same for all tasks, travels as bytes and is unpacked once per
 process; the system is built there from its description, and kernels are compiled where they run.
@@ -43,12 +43,12 @@ _TRIED = 20
 
 
 def here() -> str:
-    """Return what tells this process from all others."""
+    """Return a text that tells this process from all others."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 class JobContents(NamedTuple):
-    """What a study does with each case: the same for all tasks."""
+    """The computation of each case of a study: the same for all tasks."""
 
     model: Any
     do: str | Callable[..., Any]
@@ -125,13 +125,13 @@ def run_chunk(
 def run_cases(
     job: Job, rows: Mapping[str, AnyArray], indices: AnyArray, template: Mapping[str, Variable] | None
 ) -> Outcome:
-    """Compute some cases and return what comes of them."""
+    """Compute some cases and return their outcome."""
     _keep_to_one_thread(job)
     return _computed(job, rows, indices, template)[0]
 
 
 class Pilot(NamedTuple):
-    """What a first look at the cases has found: their outputs, labels along these, and seconds for each case."""
+    """The result of a first look at the cases: their outputs, labels along these, and seconds for each case."""
 
     variables: dict[str, Variable]
     labels: Found
@@ -139,7 +139,7 @@ class Pilot(NamedTuple):
 
 
 def pilot(job: Job, rows: Mapping[str, AnyArray], indices: AnyArray, of: int) -> Pilot:
-    """Compute a few cases of so many to see what comes of them and how long one takes."""
+    """Compute a few cases of so many to see their outputs and how long one takes."""
     words: list[str] = []
     for k in range(min(len(indices), _TRIED)):
         one = {name: values[k : k + 1] for name, values in rows.items()}
@@ -169,7 +169,7 @@ def pilot(job: Job, rows: Mapping[str, AnyArray], indices: AnyArray, of: int) ->
 def _computed(
     job: Job, rows: Mapping[str, AnyArray], indices: AnyArray, template: Mapping[str, Variable] | None
 ) -> tuple[Outcome, Found]:
-    """Compute cases, given their values and their numbers; return what came of them, and what the outputs are."""
+    """Compute cases, given their values and their numbers; return their outcome and their outputs."""
     _check_limits(job.contents)
     if job.contents.do == "simulate" and not job.variants():
         return _simulated(job, rows, indices)
@@ -196,7 +196,7 @@ def _computed(
 
 
 def _in_words(error: Exception) -> str:
-    """Return what an error says; one that is not of the package with its type."""
+    """Return the text of an error; one that is not of the package with its type."""
     return str(error) if isinstance(error, WhippletreeError) else f"{type(error).__name__}: {error}"
 
 

@@ -40,7 +40,7 @@ MOST_WORK = 1.5
 """How much work the further runs may be, in that of the first."""
 
 STEP_WORK = {"dopri5": 4.0, "dop853": 8.0, "adams": 6.0, "trapezoidal": 15.0, "generalized_alpha": 15.0}
-"""What a step whose size is chosen costs beside its evaluations, in these: sums over stages or differences, the error
+"""Cost of a step of chosen size beside its evaluations, in these: sums over stages or differences, the error
 and its part along the closures, closing the end, Newton's matrix. For long runs: ``benchmarks/verification.py --work``
 shows what it is on short ones, where it is several times as much."""
 
@@ -62,7 +62,7 @@ WELL = 3.0
 """The digits from which on a joint moves well."""
 
 STILL = 10.0
-"""What goes no farther than so many times the errors of others would have one digit at best, and may be at rest."""
+"""A joint that moves no farther than so many times the errors of others would have one digit at best; it may rest."""
 
 ORDERS = {
     "semi_implicit_euler": 1,
@@ -99,7 +99,7 @@ _LARGE_TOLERANCE = 1e-9
 """Above this `dopri5` takes less than `adams` there."""
 
 _ROUNDING = 1e-9
-"""Differences below this share of what a coordinate goes need not grow with the step: they may be rounding."""
+"""Differences below this share of the range of a coordinate need not grow with the step: they may be rounding."""
 
 _AS_MANY = 0.9
 """A run at twice the step that takes more than this share of the steps is no other run: samples of a controller,
@@ -113,7 +113,7 @@ _SAME_TIME = 1e-9
 """Times that are nearer to an output than this share of their distance are that output's."""
 
 _MOVING = 1e-2
-"""What goes farther than this share of the farthest of its kind has digits of its own; see `STILL` and `WELL`."""
+"""A joint that moves farther than this share of the farthest of its kind has digits of its own; see `STILL`, `WELL`."""
 
 
 class FurtherRuns(NamedTuple):
@@ -352,7 +352,7 @@ def _error(differences: list[float], growth: float, size: float) -> float:
 
 
 def _still(system: System, groups: list[_ComparedNumbers]) -> tuple[str, ...]:
-    """Return what moves by little more than the errors of other joints of its part, which agree well.
+    """Return the joints that move by little more than the errors of other joints of their part, which agree well.
 
     It would be at rest in the exact motion, or might be: there is no motion whose digits could be told.
     """
@@ -379,7 +379,7 @@ def _same_sign(a: Array, b: Array, q: slice, use: JointUse) -> Array:
 
 
 def _digits(off: float, size: float) -> float:
-    """Return how many digits are right at worst, of numbers of a size; what does not move has all 16."""
+    """Return the number of right digits at worst, of numbers of a size; resting ones have all 16."""
     if not np.isfinite(off):
         return 0.0
     if off == 0.0 or size == 0.0:

@@ -134,7 +134,7 @@ class Assembler:
         return found
 
     def _beside(self, found: _AssemblyAttempt, q: Array) -> bool:
-        """Tell whether a configuration is as near to another one as what is open there explains."""
+        """Tell whether a configuration is as near to another one as the open rows there explain."""
         moved = self.space.difference(found.q, q) / self.numbers.column_scale
         return bool(np.abs(moved).max(initial=0.0) <= np.sqrt(CLOSED_NEARBY * found.residual))
 
@@ -144,7 +144,7 @@ class Assembler:
 
     @staticmethod
     def ever_fewer(held: Mask, given: Sequence[Mask]) -> list[Mask]:
-        """Return what to hold, in the order in which it is tried: all that was given, then less and less."""
+        """Return sets of freedoms to hold, in the order of trial: all given ones, then fewer and fewer."""
         kept = len(given) if len(given) <= GIVE_WAY_SINGLY else 0
         counts = [len(given), *range(kept - 1, -1, -1)] if given else [0]
         return [np.logical_or.reduce([held, *given[:count]]) for count in dict.fromkeys([*counts, 0])]
@@ -152,7 +152,7 @@ class Assembler:
     def _from_elsewhere(
         self, guess: Array, held: Mask, given: Sequence[Mask], where: Conditions, before: _AssemblyAttempt
     ) -> tuple[Assembled | None, Array]:
-        """Try other starting points for what was not given.
+        """Try other starting points for the coordinates that were not given.
 
         Return the closed configuration nearest to the guess, if there is one, and the one that is least open.
         """

@@ -1,4 +1,4 @@
-"""What `auto` chooses for a mechanism with loops, and why; chosen once, and remembered.
+"""The choice of `auto` for a mechanism with loops, and its reasons; made once, and remembered.
 
 Candidates are traced and their scalar operations counted; the fewest are taken, each formulation's counted with the
 weight that it declares. So the choice follows from the description alone, and is the same on every machine. Before
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _DECIDED: dict[str, bytes] = {}
-"""What was decided in this process, so that mechanisms that are alike choose alike, also without a cache."""
+"""Choices made in this process, so that mechanisms that are alike choose alike, also without a cache."""
 
 _REMEMBERED = 1000
 """How many decisions are remembered at most."""
@@ -99,7 +99,7 @@ class AutoFormulation:
 
     @made_once
     def chooser(self) -> Chooser:
-        """What weighs the candidates."""
+        """The chooser among the candidates."""
         return Chooser(self.equations, self.candidates)
 
     def tune(self) -> FormulationChoice:
@@ -139,7 +139,7 @@ class AutoFormulation:
 
 
 _LARGE = 12
-"""From this many nodes on, candidates are left out if what they have to solve is plainly the larger system."""
+"""From this many nodes on, candidates are left out whose system to solve is plainly the larger."""
 
 _GENERAL = 200
 """Operations for each node from which on motions are so general that frames along the ground's axes may be cheaper."""
@@ -271,7 +271,7 @@ class Chooser:
         return list(depth.values())
 
     def _hopeless(self, one: Formulation, counts: Mapping[str, int]) -> str:
-        """Return why a candidate cannot be the cheapest, after what has been counted; nothing if it can."""
+        """Return why a candidate cannot be the cheapest, given the counts so far; nothing if it can."""
         candidacy = one.candidacy
         if not counts or candidacy is None:
             return ""
@@ -290,18 +290,18 @@ class Chooser:
 
     @made_once
     def _sizes(self) -> LoopSizes:
-        """The sizes from which follows what a candidate costs at the very least."""
+        """The sizes from which lower bounds of a candidate's cost follow."""
         groups = tuple(map(self.groups.size, range(len(self.groups.groups))))
         return LoopSizes(len(self.walk.nodes), self.walk.nv, self.plan.choice.independent, groups, self._depths)
 
     def _count(self, one: Formulation) -> int:
-        """Return the operations of the tree's accelerations: what the cut joints add is the same for all."""
+        """Return the operations of the tree's accelerations: those of the cut joints are the same for all."""
         request = replace(self.request, formulation=one.text)
         return operations([loop_equations.solution(self.equations, request, self.symbols).a])
 
 
 def candidates_key() -> str:
-    """Return what a choice depends on beside the mechanism: the candidates, their weights and their text."""
+    """Return the key of a choice beside the mechanism: the candidates, their weights and their text."""
     return repr([(one.text, _weight(one.text), outside_source(one)) for one in registry.candidates()])
 
 

@@ -135,7 +135,7 @@ class InverseOptions(ForceOptions, total=False):
 
 
 class ChoiceOptions(TypedDict, total=False):
-    """A formulation, and what formulations leave to choose."""
+    """A formulation, and the options of formulations."""
 
     formulation: Branches
     branches: Mapping[str, str] | None
@@ -150,7 +150,7 @@ class ChoiceOptions(TypedDict, total=False):
 
 
 class FunctionOptions(ChoiceOptions, total=False):
-    """`frame`: what the function is about; `wrenches`: places at which wrenches act; `joints`: those asked for."""
+    """`frame`: the place of the function; `wrenches`: places at which wrenches act; `joints`: those asked for."""
 
     frame: PlaceLike
     wrenches: Sequence[PlaceLike]
@@ -171,4 +171,4 @@ class ReactionOptions(DynamicsOptions, total=False):
 
 
 DEFAULTS: dict[str, Any] = {"t": 0.0, "formulation": "auto", "check": True, "frame": GROUND, "about": "center_of_mass"}
-"""What options are that a caller leaves out, where that is not None."""
+"""Values of options that a caller leaves out, where they are not None."""

@@ -145,7 +145,7 @@ class Call:
         return result
 
     def _one_by_one(self, arrays: Sequence[Array | None], batch: tuple[int, ...], flat: Array) -> None:
-        """Evaluate state by state; what the kernel cannot answer is left to the fallback."""
+        """Evaluate state by state; states that the kernel gives up are left to the fallback."""
         rows = [a if a is None or not batch else _rows(a, batch, len(flat)) for a in arrays]
         for k, result in enumerate(flat):
             state = [a if a is None or a.ndim == 1 else a[k] for a in rows]
@@ -191,7 +191,7 @@ class Call:
 
 
 def checked_out(out: object, shape: tuple[int, ...]) -> Array:
-    """Return an array given for a result, or say what is wrong with it."""
+    """Return an array given for a result, or raise an error that says why it cannot be one."""
     if not isinstance(out, np.ndarray) or out.dtype != np.float64:
         raise StateError("out= must be a float64 array")
     if out.shape != shape:

@@ -41,7 +41,7 @@ _DIRECTIONS = ("turn about x", "turn about y", "turn about z", "shift along x", 
 
 
 class ClosureRow(NamedTuple):
-    """A row of the full set: which closure (a cut joint or a described one), and what it forbids."""
+    """A row of the full set: its closure (a cut joint or a described one), and the motion that it forbids."""
 
     closure: str
     direction: str
@@ -49,13 +49,13 @@ class ClosureRow(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """What it is measured in, with a space before it; nothing if that depends on what was written."""
+        """The unit of the residual, with a space before it; nothing if that depends on a user's expression."""
         if self.angular:
             return " rad"
         return " m" if self.direction.startswith(("shift", "force along", "driven position")) else ""
 
     def rate_unit(self, times: int = 1) -> str:
-        """What its rate is measured in, or the rate of that; nothing if that depends on what was written.
+        """The unit of its rate, or the rate of that; nothing if that depends on a user's expression.
 
         >>> ClosureRow("C", "turn about x", True).rate_unit(), ClosureRow("C", "shift along x", False).rate_unit(2)
         (' rad/s', ' m/s^2')
@@ -100,7 +100,7 @@ class ClosureNumbers:
         self._last_tree_rows: tuple[tuple[bytes, float, bytes] | None, Array] = (None, np.zeros((0, 0)))
 
     def with_accuracy(self, accuracy: float) -> ClosureNumbers:
-        """Return the same closures, with data of another accuracy; what was traced is shared."""
+        """Return the same closures, with data of another accuracy; traces are shared."""
         other = copy.copy(self)
         other.accuracy = accuracy
         return other
@@ -164,17 +164,17 @@ class ClosureNumbers:
 
     @made_once
     def row_scale(self) -> Array:
-        """What rows of the full set are divided by."""
+        """The divisors of the rows of the full set."""
         return np.array([1.0 if row.angular else self.lengths.of_closure(row.closure) for row in self.rows])
 
     @made_once
     def column_scale(self) -> Array:
-        """What velocities are multiplied with to compare with angular ones: 1, or a length for displacements."""
+        """The factors that make velocities comparable with angular ones: 1, or a length for displacements."""
         return velocity_scale(self.description, self.lengths)
 
     @made_once
     def tree_row_scale(self) -> Array:
-        """What the tree's rows are divided by: 1 for those that are angles, else the length of their group."""
+        """The divisors of the tree's rows: 1 for angles, else the length of their group."""
         labelled = [(f.name, label) for f in self.closure_set.attachments.all for label in f.closure.labels]
         angular = [label.startswith("moment") or "angular" in label for _, label in labelled]
         return np.array([1.0 if a else self.lengths.of_closure(n) for a, (n, _) in zip(angular, labelled, strict=True)])
@@ -246,7 +246,7 @@ class ClosureNumbers:
         return LoopTerms(M, right.ravel(), C, second.ravel())
 
     def lacking(self, state: dict[str, Array], a: Array, t: float, parameters: Array) -> Array:
-        """Return what the tree's joints lack of balance at accelerations a (nv): right - M a, added up body by body.
+        """Return the residual of the tree's joints at accelerations a (nv): right - M a, added up body by body.
 
         A heavy body is in the inertia of every joint that carries it, so that rounding of M a would move light ones.
         """
@@ -255,7 +255,7 @@ class ClosureNumbers:
         return np.asarray(function(*values, a, t, parameters).full().ravel())
 
     def hinge_pivots(self, q: Array, parameters: Array) -> Array:
-        """Return the inertia of each hinge of the tree relative to what hangs on it, zero where there is none."""
+        """Return each hinge's inertia relative to that of the bodies beyond it, zero where there is none."""
         found = self._hinges(q, parameters).full().ravel()
         return np.where(np.isfinite(found), found, 0.0)
 
@@ -313,7 +313,7 @@ class ClosureNumbers:
 
     @made_once
     def _resting(self) -> tuple[Unrolled, ClosureSet]:
-        """The walk without velocities, and the closures: what functions of the configuration share."""
+        """The walk without velocities, and the closures: shared by functions of the configuration."""
         given = {"q": self._symbols["q"], "t": self._symbols["t"]}
         return self.equations.walk(given), self._closure_set(given)
 

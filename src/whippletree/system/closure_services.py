@@ -34,7 +34,7 @@ _TRIES = 50
 
 
 class ClosureServices:
-    """What a system knows of its loops; on a tree, the answers are the plain ones."""
+    """The calls of a system about the numbers of its loops; on a tree, the answers are the plain ones."""
 
     def __init__(self, evaluate: Evaluator) -> None:
         self._evaluate, self._inputs = evaluate, evaluate.inputs
@@ -141,7 +141,7 @@ class ClosureServices:
         return self.loops.auto.chosen if self.closed else self._engine.of_tree
 
     def tune(self) -> FormulationChoice:
-        """Let `auto` mean the fastest formulation on this machine, and return what was found.
+        """Let `auto` mean the fastest formulation on this machine, and return the measured choice.
 
         What `auto` means otherwise follows from operations, and is the same everywhere. Here the candidates that are
         close to the cheapest are compiled and timed, which takes some seconds, and this system uses the fastest from
@@ -159,7 +159,7 @@ class ClosureServices:
         return chosen
 
     def choice_in_words(self) -> str:
-        """Return what the plan says about the formulation; a model without masses is for kinematics only."""
+        """Return the words of the plan on the formulation; a model without masses is for kinematics only."""
         masses = (body.mass_and_first_moment()[0] for body in self._engine.description.bodies)
         if not all(m.is_zero() for m in masses):
             return str(self.chosen)
@@ -196,14 +196,14 @@ class ClosureServices:
 
     @property
     def closure_rows(self) -> tuple[str, ...]:
-        """Return what the rows of the closures are: of which joint or closure, and which way."""
+        """Return the names of the closures' rows: joint or closure, and direction."""
         if not self.closed:
             return ()
         return tuple(f'"{row.closure}": {row.direction}' for row in self.loops.numbers.rows)
 
     @property
     def closure_lengths(self) -> Array:
-        """Return what each row of the closures is compared with."""
+        """Return the length that each row of the closures is compared with."""
         return self.loops.numbers.row_scale.copy() if self.closed else np.zeros(0)
 
     def data_slack(self, v: Array) -> tuple[float, float]:

@@ -42,7 +42,7 @@ class ClosureConsistency:
     # ------------------------------------------------------------------ checks
 
     def check(self, q: Array, v: Array, where: Conditions, otherwise: str = _UNCHECKED) -> None:
-        """Refuse a state that does not satisfy the closures; `otherwise` is what can be done but making it so."""
+        """Refuse a state that does not satisfy the closures; `otherwise` is the remedy beside making it consistent."""
         r = self.numbers.residual(q, *where)
         limit = CONSISTENT + OPEN_OVER_ACCURACY * self.slack
         if np.abs(r).max(initial=0.0) > limit:
@@ -103,7 +103,7 @@ class ClosureConsistency:
     def _nearest(
         self, q: Array, x: Array, where: Conditions, drift: Array, held: Mask | None, given: Mask | None, what: str
     ) -> Array:
-        """Project with what was given held too; if the closures do not allow that, without."""
+        """Project with the given coordinates held too; if the closures do not allow that, without."""
         none = np.zeros(len(x), dtype=bool)
         held, given = none if held is None else held, none if given is None else given
         if (given & ~held).any():

@@ -1,4 +1,4 @@
-"""What a plan decides: which rows are kept, which freedoms are independent, and the order of elimination.
+"""The decisions of a plan: the kept rows, the independent freedoms, and the order of elimination.
 
 A partition that is good at one configuration may be poor a little further on, though the mechanism is regular. So the
 mechanism is moved from there, both ways, and if the smallest pivot becomes poor on the way, a partition is looked for

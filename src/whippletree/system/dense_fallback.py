@@ -66,7 +66,7 @@ class DenseFallback:
         self.rank = self.loop_plan.n_rows
 
     def answer(self, request: Request, state: Mapping[str, Array | None]) -> Array:
-        """Return what a request asks for, at one state."""
+        """Return the answer to a request at one state."""
         log("fallback", f"{request.function}: the kernel gave this state up, which is solved by singular values")
         given = self._complete(state)
         where = self._conditions(state)
@@ -129,7 +129,7 @@ class DenseFallback:
     def _dense(
         self, state: dict[str, Array], where: Conditions, baumgarte: tuple[float, float] = (0.0, 0.0)
     ) -> DenseSolution:
-        """Solve by singular values: what the closures say, then the motion they leave free."""
+        """Solve by singular values: first the closures, then the motion that they leave free."""
         terms = self._terms(state, where)
         if any(baumgarte):
             terms = terms._replace(second=terms.second + self._stabilising(state, where, baumgarte))
@@ -265,7 +265,7 @@ class DenseFallback:
 
     @functools.cache  # noqa: B019
     def _recovery(self, function: str, wrenches: tuple[str, ...]) -> tuple[ca.Function, list[str]]:
-        """Return the function from accelerations and multipliers of all rows to what is asked for."""
+        """Return the function from accelerations and multipliers of all rows to the wanted result."""
         eq, nv = self.equations, self.plan.nv
         x = {"q": ca.SX.sym("q", self.plan.nq), **{name: ca.SX.sym(name, nv) for name in ("v", "tau", "a")}}
         x |= {f"wrench on {name}": ca.SX.sym("w", 6) for name in wrenches}
@@ -299,7 +299,7 @@ class DenseFallback:
         return np.ascontiguousarray(N @ np.linalg.inv(N[independent]))
 
     def _undetermined(self, q: Array, where: Conditions, N: Array) -> str:
-        """Say which joint of which loop can move although the independent ones rest, and what to do."""
+        """Return a message about a joint that can move while the independent ones rest, its loop, and the remedy."""
         independent = list(self.loop_plan.choice.independent)
         motion = N @ np.linalg.svd(N[independent])[2][-1]
         most = int(np.argmax(np.abs(motion / self.numbers.column_scale)))
@@ -326,7 +326,7 @@ class DenseFallback:
         return self.equations.attachments().places(self.loop_plan.keep)
 
     def _complete(self, state: Mapping[str, Array | None]) -> dict[str, Array]:
-        """Return a state with zeros for what was left out."""
+        """Return a state with zeros for missing entries."""
         none = np.zeros(self.plan.nv)
         values = {name: np.asarray(x, dtype=np.float64) for name, x in state.items() if x is not None}
         z = np.array(self.equations.description.state_values, dtype=np.float64)

@@ -55,7 +55,7 @@ class InverseDerivatives(NamedTuple):
 
 
 class DerivativeParts:
-    """Derivatives by what they are for, as views of `values`, in which all columns stand side by side.
+    """Derivatives by variable, as views of `values`, in which all columns stand side by side.
 
     >>> d = pendulum().forward_dynamics_derivatives([0.0], [0.0])
     >>> d.values.round(6) + 0.0
@@ -140,7 +140,7 @@ class ResultDerivatives(DerivativeParts):
 
 @readable
 class MinimalCoordinates(NamedTuple):
-    """The independent displacements and velocities of a mechanism, and what the others do when these change.
+    """The independent displacements and velocities of a mechanism, and the derivatives of the others by them.
 
     `displacements` and `velocities` are places in v; every one of the latter is one of the former.
     """
@@ -161,7 +161,7 @@ class MinimalMaps:
     def minimal_coordinates(
         self, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
     ) -> MinimalCoordinates:
-        """Return which displacements and velocities are independent, and what all joints do when these change.
+        """Return the independent displacements and velocities, and the derivatives of all joints' motion by them.
 
         `displacement_map` (..., nv, n) holds all displacements for unit independent ones, `velocity_map` all velocities
         for unit independent velocities, and `velocity_slope` the change of all velocities for unit independent
@@ -192,7 +192,7 @@ class MinimalMaps:
 
 
 class DerivativeCalls(SystemParts):
-    """What a system can say about the derivatives of its dynamics."""
+    """The calls of a system about the derivatives of its dynamics."""
 
     @public_call
     def inverse_dynamics_derivatives(

@@ -1,4 +1,4 @@
-"""By what a mechanism's motion is differentiated: which joints are independent, and the columns of derivatives."""
+"""The variables of derivatives: the independent joints, and the columns of derivatives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "DerivativeColumns", "derivative_columns"]
 
 KINDS = ("q", "v", "tau", "t", "z", "parameters", "a")
-"""By what is differentiated, in the order of the columns."""
+"""The variables of derivatives, in the order of the columns."""
 
 
 class DerivativeColumns(NamedTuple):

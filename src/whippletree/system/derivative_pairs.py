@@ -456,7 +456,7 @@ class _PairProgram:
 
 
 _SOLVED = "accelerations"
-"""What the accelerations are called among a function's symbols."""
+"""The name of the accelerations among a function's symbols."""
 
 
 Placed = Sequence[tuple[ca.SX, Sequence[MemoryRef]]]

@@ -24,7 +24,7 @@ __all__ = ["ElementCalls", "ElementStates"]
 
 
 class ElementStates:
-    """The auxiliary states of force elements by name, and what single elements dissipate: `system.kernels.elements`.
+    """Auxiliary states of force elements by name, and the power that elements dissipate: `system.kernels.elements`.
 
     >>> s = quarter_car()
     >>> s.kernels.elements.names, s.z0
@@ -80,10 +80,10 @@ class ElementStates:
 
 
 class ElementCalls(SystemParts):
-    """What a system can say about the forces described in it."""
+    """The calls of a system about its force elements."""
 
     def _unneeded(self, q: ArrayLike, v: ArrayLike, tau: JointValues, options: Mapping[str, Any]) -> None:
-        """Check what was given to a call that needs nothing of it."""
+        """Check the arguments of a call that needs none of them."""
         given = {name: value for name, value in options.items() if name in ("t", "z", "parameters")}
         self._inputs.idle(q=q, v=v, tau=tau, **given)
 
@@ -131,7 +131,7 @@ class ElementCalls(SystemParts):
     def forces(
         self, q: ArrayLike, v: ArrayLike, tau: JointValues = None, **options: Unpack[MotionOptions]
     ) -> Named[ElementForce]:
-        """Return what every force element does, by name.
+        """Return the forces of every force element, by name.
 
         Efforts `tau`, and accelerations `a` of prescribed joints, matter for force laws on reactions.
 

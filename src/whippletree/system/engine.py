@@ -66,7 +66,7 @@ class KernelStore:
 
 
 class Engine:
-    """Makes and keeps the kernels of a mechanism, and knows what their arguments are called.
+    """Makes and keeps the kernels of a mechanism, and knows the names of their arguments.
 
     Its equations have a numeric plan of the loops, or none as long as that has not been made. `store` and `loops` come
     from the engine of another plan, if there is one. `accuracy` tells how good the data are that loops are made of.
@@ -103,7 +103,7 @@ class Engine:
         joints: Sequence[JointLike] = (),
         **choice: object,
     ) -> Request:
-        """Return what is asked for, every name in it checked."""
+        """Return the request of a call, every name in it checked."""
         if isinstance(name, str) and name == "G":
             warn_of_old('function "G"', '"gain"')
             name = "gain"
@@ -255,7 +255,7 @@ class Engine:
 
     @made_once
     def _defaults(self) -> dict[str, Array]:
-        """What inputs are that a caller leaves out."""
+        """The values of inputs that a caller leaves out."""
         return {
             "tau": np.zeros(self.plan.nv),
             "a": np.zeros(self.plan.nv),
@@ -265,7 +265,7 @@ class Engine:
         }
 
     def _by_column(self, request: Request) -> DerivativesByColumn | None:
-        """Return what answers for derivatives of a large mechanism."""
+        """Return the calls that answer for derivatives of a large mechanism."""
         if not self.equations.large:
             return None
         from whippletree.system.large_derivatives import DerivativesByColumn, differentiated

@@ -38,7 +38,7 @@ _NONE = (0.0, 0.0)
 
 
 class CallOptions(NamedTuple):
-    """What can be said beside the state when a function of a system is evaluated.
+    """The arguments beside the state when a function of a system is evaluated.
 
     `a` are accelerations of prescribed hinges, `z` auxiliary states, `check` asks for states that satisfy the closures,
     `joints` are those whose reactions are wanted, if not all.

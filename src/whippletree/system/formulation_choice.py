@@ -1,4 +1,4 @@
-"""What `auto` has chosen, and why; which candidates are worth timing, and which of those timed is taken."""
+"""The choice of `auto`, and its reasons; the candidates worth timing, and the one taken of those timed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class GroupChoice(NamedTuple):
 
 @readable
 class FormulationChoice(NamedTuple):
-    """The formulation that `auto` uses: its name, the operations of the candidates, and what was left out, and why.
+    """The formulation that `auto` uses: its name, the operations of the candidates, and the ones left out, and why.
 
     `times` holds seconds per evaluation of those that were timed.
 
@@ -98,7 +98,7 @@ class FormulationChoice(NamedTuple):
 
     @staticmethod
     def unpacked(data: bytes) -> FormulationChoice:
-        """Return what was packed."""
+        """Return the choice from its packed form."""
         found = json.loads(data)
         groups = tuple(GroupChoice(**{**g, "loops": tuple(g["loops"])}) for g in found.pop("groups"))
         return FormulationChoice(groups=groups, **found)

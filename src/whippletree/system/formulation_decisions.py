@@ -1,4 +1,4 @@
-"""What a plan decides for single formulations, found when one of them first asks (see `LoopPlan`).
+"""Decisions of a plan for single formulations, made when one of them first asks (see `LoopPlan`).
 
 Each is a function of the closures in numbers and of a plan, whose kept rows and partition it does not change: the
 pivots of `absolute`, the weights of `penalty`, the pairs of `coordinate_reduction`; whether the loops allow a motion

@@ -1,4 +1,4 @@
-"""What users give to calls: arrays of the right size; joints, places, parameters by name; each checked.
+"""Checks of the arguments of calls: arrays of the right size; joints, places, parameters by name.
 
 What cannot be read is refused by name.
 """
@@ -53,7 +53,7 @@ _WRENCH = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
 
 
 class InputReader:
-    """Reads what is given to the calls of a mechanism.
+    """Reads the arguments of the calls of a mechanism.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> inputs = four_bar().kernels.inputs
@@ -173,7 +173,7 @@ class InputReader:
         return joints, poses
 
     def _check_is_joint(self, key: JointLike, owners: Set[str]) -> None:
-        """Say of a body in a guess that has no pose what to give; `owners` have coordinates."""
+        """Raise an error about a body in a guess that has no pose, with the remedy; `owners` have coordinates."""
         name = getattr(key, "name", key)
         if isinstance(name, str) and name in self._places and name not in owners:
             raise StateError(f"guess: {quoted(name)} is a body or frame: give its pose, a 4 x 4 matrix or a Placement")
@@ -259,7 +259,7 @@ class InputReader:
         hold: Freedoms | None = None,
         **vectors: JointValues,
     ) -> None:
-        """Check what was given to a call that needs nothing of it: it may be wrong all the same."""
+        """Check the arguments of a call that needs none of them: they may be wrong all the same."""
         for name, value in vectors.items():
             if value is not None:
                 sizes = {"q": self.nq, "z": len(self.description.states)}
@@ -298,7 +298,7 @@ class InputReader:
         return str.__str__(name)
 
     def by_place(self, given: Mapping[Any, Any], what: str) -> dict[str, Any]:
-        """Return what is given by body or frame, as names or handles, by name; a place named twice is refused."""
+        """Return values by body or frame, given as names or handles, by name; a place named twice is refused."""
         named = {self.place_name(cast(PlaceLike, key)): value for key, value in given.items()}
         if len(named) < len(given):
             raise StateError(f"{what} names a body or frame twice, by its name and as a handle: give it once")

@@ -45,11 +45,11 @@ class LoopLengths:
     angular: tuple[str, ...] = ()
 
     def of_closure(self, name: str) -> float:
-        """Return what residuals of a cut joint or closure that are lengths are divided by; 1 if they are angles."""
+        """Return the divisor of residuals of a cut joint or closure that are lengths; 1 if they are angles."""
         return 1.0 if name in self.angular else self.closures.get(name, self.mechanism)
 
     def of_freedoms(self, name: str) -> float:
-        """Return what displacements of a joint, or own coordinates of a body, are divided by."""
+        """Return the divisor of displacements of a joint, or own coordinates of a body."""
         return self.freedoms.get(name, self.mechanism)
 
     @property
@@ -107,7 +107,7 @@ def _couples_angles(use: ClosureUse, description: Description) -> bool:
 
 
 def velocity_scale(description: Description, lengths: LoopLengths) -> Array:
-    """Return what velocities (nv) are divided by to compare with angular ones: 1, or a length for displacements.
+    """Return the divisors that make velocities (nv) comparable with angular ones: 1, or a length for displacements.
 
     Own coordinates that are neither are divided by what their body says.
     """
@@ -120,7 +120,7 @@ def velocity_scale(description: Description, lengths: LoopLengths) -> Array:
 
 
 def characteristic_length(description: Description) -> float:
-    """Return the mean size of the bodies: the largest distance between what is joined to a body, and its centre.
+    """Return the mean size of the bodies: the largest distance between a body's joints, forces and centre of mass.
 
     >>> from whippletree.model import Mechanism
     >>> m = Mechanism("m")

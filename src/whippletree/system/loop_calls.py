@@ -1,4 +1,4 @@
-"""The calls of a system about its loops: what they allow, states that satisfy them, the closures themselves."""
+"""The calls of a system about its loops: their mobility, states that satisfy them, the closures themselves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TRIES = 50
 
 
 class LoopCalls(SystemParts):
-    """What a system can say and do about its loops; on a tree, the answers are the plain ones."""
+    """The calls of a system about its loops; on a tree, the answers are the plain ones."""
 
     @property
     def mobility(self) -> Mobility:
@@ -62,7 +62,7 @@ class LoopCalls(SystemParts):
 
     @property
     def closure_rows(self) -> tuple[str, ...]:
-        """What the rows of `closure_residual` and `closure_jacobian` are: of which joint or closure, and which way.
+        """The names of the rows of `closure_residual` and `closure_jacobian`: joint or closure, and direction.
 
         >>> four_bar().closure_rows[0]
         '"C": turn about x'
@@ -168,7 +168,7 @@ class LoopCalls(SystemParts):
         return found.q
 
     def _posed(self, poses: dict[str, Array], where: Conditions) -> PoseGuess | None:
-        """Return what comes near poses of bodies, if there are any."""
+        """Return the guess made of poses of bodies, if there are any."""
         if not poses:
             return None
         from whippletree.system.pose_guess import PoseGuess

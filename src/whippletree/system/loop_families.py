@@ -49,7 +49,7 @@ class LoopPath(NamedTuple):
 
 @dataclass(frozen=True)
 class _LoopFamily:
-    """Loops that differ in their dimensions only: what each reads of q, its constants, its columns, and the traces."""
+    """Loops that differ in their dimensions only: the coordinates, constants and columns of each, and the traces."""
 
     loops: Array
     q: Array  # (k, nq of a loop)

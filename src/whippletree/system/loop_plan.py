@@ -1,4 +1,4 @@
-"""The numeric plan of the loops: what numbers decided before anything is traced, as frozen data.
+"""The numeric plan of the loops: decisions made by numbers before anything is traced, as frozen data.
 
 A trace cannot branch, so everything that depends on numbers is given to it as a `LoopPlan`: the rows that are kept, the
 partition of the freedoms into independent and dependent ones with the order of elimination, and where that was decided.
@@ -31,7 +31,7 @@ Key: TypeAlias = tuple[str, int, int]
 
 
 class Conditions(NamedTuple):
-    """Time and parameters: what the closures depend on beside the state."""
+    """Time and parameters, on which the closures depend beside the state."""
 
     t: float
     parameters: Array
@@ -72,7 +72,7 @@ class OnDemand:
 
 @dataclass(frozen=True, eq=False)
 class LoopPlan:
-    """What numbers decided about the loops of a mechanism.
+    """The decisions made by numbers about the loops of a mechanism.
 
     `keep` holds the rows that are used of each closure, `choice` the independent freedoms and the pivots (row,
     dependent freedom) in their order of elimination. `q` is the configuration at which that was decided, and `where`
@@ -214,11 +214,11 @@ class LoopPlan:
 
 
 def decisions_of(plan: LoopPlan, formulation: Formulation) -> NumericDecisions:
-    """Return what a formulation needs of a plan."""
+    """Return the parts of a plan that a formulation needs."""
     return NumericDecisions(plan.choice, **{name: getattr(plan, name)() for name in formulation.needs})
 
 
 def code_key(plan: LoopPlan, formulation: Formulation) -> str:
-    """Return what the code of a formulation depends on."""
+    """Return the key of a formulation's code."""
     decisions = decisions_of(plan, formulation)
     return plan.key() + repr([getattr(decisions, name) for name in formulation.needs])

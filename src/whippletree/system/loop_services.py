@@ -1,4 +1,4 @@
-"""What a system with loops works with: planning, assembly, consistency, the choice of `auto`, the dense fallback."""
+"""The services of a system with loops: planning, assembly, consistency, the choice of `auto`, the dense fallback."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LoopServices:
 
     @made_once
     def assembler(self) -> Assembler:
-        """What closes loops from a guess."""
+        """Closes loops from a guess."""
         if self._first is not None:
             return self._first.assembler
         from whippletree.system.assembly import Assembler
@@ -81,14 +81,14 @@ class LoopServices:
 
     @made_once
     def planner(self) -> LoopPlanner:
-        """What makes plans."""
+        """Makes plans."""
         from whippletree.system.planner import LoopPlanner
 
         return self._first.planner if self._first is not None else LoopPlanner(self.assembler, self.states)
 
     @made_once
     def folded(self) -> FoldedLoops:
-        """What finds joints that lie upon each other."""
+        """Finds joints that lie upon each other."""
         from whippletree.system.folded_loops import FoldedLoops
 
         return self._first.folded if self._first is not None else FoldedLoops(self.numbers, self.states)
@@ -108,7 +108,7 @@ class LoopServices:
 
     @made_once
     def auto(self) -> AutoFormulation:
-        """What `auto` means."""
+        """Chooses the formulation of `auto`."""
         from whippletree.system.auto_formulation import AutoFormulation
 
         before = self._first
@@ -117,7 +117,7 @@ class LoopServices:
 
     @made_once
     def fallback(self) -> DenseFallback:
-        """What solves states that kernels give up."""
+        """Solves states that kernels give up."""
         from whippletree.system.dense_fallback import DenseFallback
 
         return DenseFallback(self.equations, self.consistency, self.states.freedom_name)

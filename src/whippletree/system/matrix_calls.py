@@ -200,7 +200,7 @@ class Matrices(Mapping[str, NamedMatrix]):
         return (*(f"{part} of {body}" for body in self._bodies() for part in _COMPONENTS), *own)
 
     def _bodies(self) -> list[str]:
-        """Return what the nodes are called: by the bodies that are there, else by the joint that leads there."""
+        """Return the names of the nodes: those of the bodies that exist, else of the joint that leads there."""
         tree = self._system.kernels.equations.node_tree()
         names: list[list[str]] = [[] for _ in tree.node_constants]
         for place in self._system.description.places:

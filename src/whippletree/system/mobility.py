@@ -1,4 +1,4 @@
-"""Mobility: Gruebler's count beside the true one, and what is redundant.
+"""Mobility: Gruebler's count beside the true one, and the redundant rows.
 
 The rank that counts is the generic one: the largest over nearby closed configurations. Where a mechanism is flattened
 its local rank is smaller, and dropping a row there would open a loop.

@@ -39,7 +39,7 @@ UNITS = {
     "displacement": "rad or m",
     "rates": "per second",
 }
-"""Units of results, by what `FUNCTIONS` calls these."""
+"""Units of results, by the words for these in `FUNCTIONS`."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class PublicCall:
 
     @property
     def summary(self) -> str:
-        """What it does, in one line."""
+        """Its purpose, in one line."""
         return self.text.partition("\n")[0]
 
     @property

@@ -1,4 +1,4 @@
-"""What calls return when it is more than an array."""
+"""The results of calls that are more than an array."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Energy(_TwoEnergies):
 
 @readable
 class Powers(NamedTuple):
-    """What force elements do together: stored energy in joules, dissipated and input power in watts.
+    """The power of all force elements: stored energy in joules, dissipated and input power in watts.
 
     >>> float(Powers(np.float64(1.0), np.float64(2.0), np.float64(5.0)).net)
     3.0
@@ -66,7 +66,7 @@ class Powers(NamedTuple):
 
     @property
     def net(self) -> Array:
-        """How fast they change the energy of the mechanism, what is stored included."""
+        """The rate at which they change the energy of the mechanism, stored energy included."""
         return self.supplied - self.dissipated
 
 
@@ -74,7 +74,7 @@ class Powers(NamedTuple):
 @user_facing
 @dataclass(frozen=True)
 class ElementForce:
-    """What one force element does: a wrench on each of its sides, an effort on each of its joint coordinates.
+    """The forces of one force element: a wrench on each of its sides, an effort on each of its joint coordinates.
 
     `wrenches` (..., n, 6) are [moment; force] at the sides' origins in ground axes, on the bodies named in `bodies`;
     `efforts` (..., m) are on the coordinates named in `coordinates`, each a joint and an index. Sides and coordinates

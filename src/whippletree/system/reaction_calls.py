@@ -1,4 +1,4 @@
-"""The calls of a system about what its joints and closures transmit."""
+"""The calls of a system about the wrenches that its joints and closures transmit."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
 
     @property
     def v0(self) -> Array:
-        """Velocities to start from: zero, or what time-dependent closures ask for.
+        """Velocities to start from: zero, or those that time-dependent closures demand.
 
         >>> pendulum().v0
         array([0.])
@@ -286,7 +286,7 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
         out: Array | None = None,
         **options: Unpack[DynamicsOptions],
     ) -> Array:
-        """Return the efforts (nv): `tau` at free joints, and what prescribed hinges need for their acceleration `a`.
+        """Return the efforts (nv): `tau` at free joints, and at prescribed hinges those of their acceleration `a`.
 
         >>> pendulum().driving_forces([0.0], [0.0], [0.5])  # nothing is prescribed here
         array([0.5])

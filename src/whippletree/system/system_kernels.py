@@ -1,4 +1,4 @@
-"""What rooms below need of a system: its kernels by name, its space of states, its loops and their numeric plan."""
+"""The interface of a system for other rooms: its kernels by name, its space of states, its loops and their plan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["BuildOptions", "SystemKernels"]
 
 
 class BuildOptions(TypedDict):
-    """What a system was built with, beside its description."""
+    """The options that a system was built with, beside its description."""
 
     fold: bool
     guess: JointValues
@@ -43,7 +43,7 @@ class BuildOptions(TypedDict):
 
 
 class SystemKernels:
-    """The kernels of a system by function name, and what other rooms need of it: `system.kernels`.
+    """The kernels of a system by function name, and the interface for other rooms: `system.kernels`.
 
     Time loops, certificates and cost analyses are made of these. `evaluate(function, state, options)` runs a function
     from Python, `of(function)` is its kernel, `states` names coordinates and velocities, `inputs` reads what users

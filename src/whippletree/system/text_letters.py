@@ -1,4 +1,4 @@
-"""The matrices of each text by the letters that it writes: what they are, over which rows and columns.
+"""The matrices of each text by the letters that it writes: their meaning, their rows and columns.
 
 Letters clash between texts: G is Jain's gain and Nikravesh's map from bodies to their parents. So each text has a table
 of its own, and `matrices(q, v, text="jain")` gives its letters. They are traced in `text_matrices`.
@@ -12,7 +12,7 @@ __all__ = ["MATRICES", "ROWS", "TEXTS", "Letter", "function_name"]
 
 
 class Letter(NamedTuple):
-    """A matrix of a text: what its rows and columns are (see `ROWS`), and what it is."""
+    """A matrix of a text: its rows and columns (see `ROWS`), and its meaning."""
 
     rows: str
     columns: str

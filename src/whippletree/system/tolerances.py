@@ -1,4 +1,4 @@
-"""Tolerances, limits and step sizes of this room, each with what it measures and where it comes from.
+"""Tolerances, limits and step sizes of this room, each with its meaning and its source.
 
 Lengths are compared with angles by the characteristic length of their group of loops, so that a *scaled* number is one
 in radians or characteristic lengths. "Share" means relative to the largest of its kind.

@@ -358,7 +358,7 @@ def _foot(d: Description, use: JointUse, held: Mapping[str, Sequence[Array]], tr
 
 
 _THICKNESS = {"rod": 0.55, "spring": 1.5}
-"""How thick what is drawn between two sides is, as a share of the unit of a scene."""
+"""Thickness of springs, rods and the like between two sides, as a share of the unit of a scene."""
 
 
 def _struts(d: Description, places: Mapping[str, int], unit: float) -> list[Strut]:

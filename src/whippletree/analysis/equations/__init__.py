@@ -1,4 +1,4 @@
-"""Every numbered equation of the texts: what it says, where it is computed here, and a check of it on numbers.
+"""Every numbered equation of the texts: its meaning, the function that computes it, and a check of it on numbers.
 
 >>> from whippletree.analysis.equations import TEXTS
 >>> TEXTS["kang-yoon"].of("28").letter

@@ -16,7 +16,7 @@ __all__ = ["Equation", "Sides", "Text"]
 
 Array = npt.NDArray[np.float64]
 Sides = Callable[[Any], tuple[Array, Array]]
-"""What makes both sides of an equation in numbers, from a state of the text's mechanism."""
+"""Evaluates both sides of an equation in numbers, at a state of the text's mechanism."""
 
 KINDS = {
     "A": "computed, or held by what is computed",
@@ -28,7 +28,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Equation:
-    """An equation: its number and kind, what it says in our words, its corrected form, and where it is here.
+    """An equation: its number and kind, its meaning in our words, its corrected form, and where it is here.
 
     `function` is the path of a function below `whippletree`; `letter` is what the result is called there. `misprint`
     says what the print has instead. `sides` gives both sides in numbers; every equation of kind A has it.

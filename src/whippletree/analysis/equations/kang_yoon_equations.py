@@ -140,7 +140,7 @@ class ChainState:
         return self._matrices[text, name]
 
     def function(self, name: str, inputs: Sequence[str], frame: str = "", formulation: str = "auto") -> Array:
-        """Return what a function of the system gives at the state."""
+        """Return the value of a function of the system at the state."""
         given = {"q": self.q, "v": self.v, "a": self.a if "a" in inputs else None, "tau": self.tau}
         function = self.system.function(name, frame=frame, formulation=formulation)
         return np.array(function(*(given[one] for one in inputs))).ravel()
@@ -298,7 +298,7 @@ def _joined(parts: Sequence[Array], scaled: bool = False) -> Array:
 
 
 def _reduced(s: ChainState, body: str) -> Sides:
-    """Return both sides of (28) or (29): what the text's matrices say, and the same from M, Q, B1, B2 and D."""
+    """Return both sides of (28) or (29): the text's matrices, and the same from M, Q, B1, B2 and D."""
     M, Q = _with_tips(s, body)
     right = _seen(s, body, M, Q - M @ s.of_body("D", body))
     left = (
@@ -325,7 +325,7 @@ def _rows_on_bodies(s: ChainState) -> dict[str, Array]:
 
 
 def _rates_of_rows(s: ChainState) -> Array:
-    """Return what holds Y' in (37): minus the rows' own rates times Y, by differences."""
+    """Return the factor of Y' in (37): minus the rows' own rates times Y, by differences."""
     system, moved = s.system, []
     for h in (-2e-5, -1e-5, 1e-5, 2e-5):
         other = ChainState.__new__(ChainState)
@@ -335,7 +335,7 @@ def _rates_of_rows(s: ChainState) -> Array:
 
 
 def _carried(s: ChainState, reference: str = "centroid") -> tuple[Array, Array, Array]:
-    """Return Phi2 of every joint, the reduced matrix, and what (41) takes off gamma, in plain NumPy."""
+    """Return Phi2 of every joint, the reduced matrix, and the terms of (41) in gamma, in plain NumPy."""
     waiting = _rows_on_bodies(s)
     if reference == "origin":
         waiting = {name: block @ lever(s.centre(name).p) for name, block in waiting.items()}
@@ -385,7 +385,7 @@ GC = "formulations.closures.ground_closures"
 
 
 def _parted(s: ChainState, body: str) -> Sides:
-    """Return the joint point from the parent's, and what of it the joint displaces (12, 13)."""
+    """Return the joint point from the parent's, and its part that the joint displaces (12, 13)."""
     i, j = s.at(PARENTS[body]), s.at(body)
     seat = i.p + i.R @ np.array(AT[body])
     return j.p - i.p, j.p - seat

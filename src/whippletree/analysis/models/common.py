@@ -1,4 +1,4 @@
-"""What all models of the papers have in common: how they are built, and a few parts."""
+"""Parts shared by all models of the papers, and how they are built."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def stanford_arm(freedoms: int = 6) -> PaperModel:
 
 
 def _without(m: Mechanism, freedoms: int) -> PaperModel:
-    """Weld what has no joint yet to the last link."""
+    """Weld bodies without a joint to the last link."""
     names = ["column", "shoulder", "boom", "wrist 1", "wrist 2", "hand"]
     for i in range(freedoms, 6):
         offset = (0, 0.15, 0) if names[i] == "shoulder" else (0, 0, 0.6) if names[i] == "boom" else (0, 0, 0)

@@ -42,7 +42,7 @@ def reports(times: bool = True) -> Iterator[PaperTable]:
 
 
 def not_yet(times: bool = True) -> Iterator[PaperTable]:
-    """What is not compared."""
+    """The tables and figures that are not compared, and why."""
     yield PaperTable(
         "Not compared",
         ("table or figure", "why"),

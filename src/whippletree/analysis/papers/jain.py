@@ -41,7 +41,7 @@ def reaction_counts(system: System, formulation: str) -> dict[str, int]:
 
 
 def jain_reactions(times: bool = True) -> Iterator[PaperTable]:
-    """What all joints' reactions take beyond the accelerations, by one more sweep and from by-products (42-46, 69)."""
+    """The cost of all joints' reactions beyond accelerations, by one more sweep and from by-products (42-46, 69)."""
     cases: list[tuple[str, PaperModel]] = [
         ("four-bar on a slide", slider_four_bar()),
         ("closed chain of 6", closed_chain(6)),
@@ -83,7 +83,7 @@ def jain_reactions(times: bool = True) -> Iterator[PaperTable]:
 
 
 def jain_tree_forces(times: bool = True) -> Iterator[PaperTable]:
-    """What forces across the joints of a tree take beyond the accelerations (14, 18; flexible bodies 41)."""
+    """The cost of the forces across a tree's joints beyond the accelerations (14, 18; flexible bodies 41)."""
     cases: list[tuple[str, PaperModel]] = [
         ("chain of 6 hinges", serial_chain(6, "revolute")),
         ("chain of 12 hinges", serial_chain(12, "revolute")),

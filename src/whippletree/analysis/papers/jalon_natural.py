@@ -127,7 +127,7 @@ def iteration_shares(system: System, iterations: int = 2) -> dict[str, float]:
 
 
 def _operations(inputs: list[ca.SX], result: ca.SX) -> int:
-    """Count what a result takes by itself."""
+    """Count the operations of a result by itself."""
     return read_tape(ca.Function("alone", inputs, [ca.densify(result)])).count().total
 
 

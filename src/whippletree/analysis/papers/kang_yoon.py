@@ -1,4 +1,4 @@
-"""Kang and Yoon: what the reference point saves."""
+"""Kang and Yoon: operations saved by the reference point."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ _WHY = {
 def break_even_curves(
     times: bool = False, families: Mapping[str, Family] = FAMILIES
 ) -> Iterator[tuple[str, str, str, Curves]]:
-    """Return for each family its name, the paper's break-even, what is measured, and the curves.
+    """Return for each family its name, the paper's break-even, the measured quantity, and the curves.
 
     >>> paper, chain, _, _ = FAMILIES["serial, revolute"]
     >>> name, paper, measure, curves = next(break_even_curves(families={"short": (paper, chain, (1, 2), ())}))
@@ -174,7 +174,7 @@ def speed_up_curves() -> Iterator[tuple[int, Flow, Flow]]:
 
 
 def nikravesh_speed_up(times: bool = True) -> Iterator[PaperTable]:
-    """Figure 7: the largest possible speed-up of the Stanford arm, and what p processors reach of it."""
+    """Figure 7: the largest possible speed-up of the Stanford arm, and the share of it that p processors reach."""
     rows, last = [], None
     for n, full, flow in speed_up_curves():
         paper = {1: "about 11", 6: "about 76"}.get(n, "between")

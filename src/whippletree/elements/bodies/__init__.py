@@ -1,4 +1,4 @@
-"""Bodies: what a body weighs and how its mass is spread, and what it is inside."""
+"""Bodies: their mass properties, appearance and inner coordinates."""
 
 from typing import TYPE_CHECKING
 

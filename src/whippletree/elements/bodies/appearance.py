@@ -1,4 +1,4 @@
-"""What a body looks like: the shapes that pictures show of it. They have no part in mechanics."""
+"""The appearance of a body: shapes for pictures. They have no part in mechanics."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "point": (),
     "mesh": ("x", "y", "z"),
 }
-"""What the sizes of each kind of shape are; those of a mesh are the factors along its axes."""
+"""The names of the sizes of each kind of shape; those of a mesh are the factors along its axes."""
 
 
 HERE = Placement.identity()
 
 _CODE = re.compile("(#[0-9a-f]{6}([0-9a-f]{2})?)?")
-"""What codes of colours look like; the empty text is no colour of its own."""
+"""The pattern of colour codes; the empty text stands for the default colour."""
 
 
 def color_code(rgba: Sequence[float]) -> str:

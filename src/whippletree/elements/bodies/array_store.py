@@ -1,4 +1,4 @@
-"""Named arrays of numbers in which zeros are part of the form: what a large body kind keeps its data in.
+"""Named arrays of numbers in which zeros are part of the form: the data of large body kinds.
 
 An array is kept as the positions of its nonzeros, which are text, and their values, which are numbers of the body. So
 zeros cost nothing where equations are traced, bodies with the same zeros share traced code, and the data is written,

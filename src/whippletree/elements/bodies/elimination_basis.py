@@ -47,7 +47,7 @@ def elimination_basis(E: Array, A: Array) -> Array | None:
 
 
 def exact_units(found: Array, size: Array) -> Array:
-    """Return products with those entries exact that are zeros and ones up to rounding, `size` being what was summed up.
+    """Return products, with entries set to 0 and 1 that are so up to rounding; `size` is the size of the summands.
 
     >>> exact_units(np.array([1e-17, 1 + 1e-15, 0.3]), np.ones(3)).tolist()
     [0.0, 1.0, 0.3]

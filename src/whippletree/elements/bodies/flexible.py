@@ -85,7 +85,7 @@ class ModalForce(Force):
 
     @property
     def kind(self) -> str:
-        """What it is called in messages and tables."""
+        """The kind of body, in messages and tables."""
         return "elastic forces"
 
     def act(self, seen: ElementState) -> ElementForces:
@@ -193,12 +193,12 @@ class FlexibleBody(BodyKind):
 
     @made_once
     def text(self) -> str:
-        """What there is to say besides the numbers."""
+        """The structure of the body without its numbers."""
         return super().text
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each modal coordinate is."""
+        """The name of each modal coordinate."""
         return tuple(self._outline["modes"])
 
     @property
@@ -301,7 +301,7 @@ class FlexibleBody(BodyKind):
         return float(self.frequencies()[0]) if self.n_own else float("inf")
 
     def report(self) -> str:
-        """Return in words what is known of the body, and to which order.
+        """Return in words the properties of the body, and the order of its inertia in the modal coordinates.
 
         >>> from whippletree.flexible_bodies import beam, circle, steel
         >>> print(beam(length=1.0, section=circle(radius=0.01), material=steel, modes=2).report())

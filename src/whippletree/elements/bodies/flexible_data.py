@@ -1,4 +1,4 @@
-"""What a flexible body is made from: plain arrays about its interfaces, its inertia and its stations.
+"""The data of a flexible body: plain arrays about its interfaces, its inertia and its stations.
 
 A material point at x in the undeformed body is displaced by u = Phi eta + 1/2 eta^T G eta, with the modes Phi (3, n)
 and the second-order displacements G (3, n, n), symmetric in the last two, which stand for geometric stiffening.
@@ -19,7 +19,7 @@ from whippletree.foundation.user_frames import user_facing
 __all__ = ["GeometricStiffness", "Interface", "Invariants", "LumpedNodes", "Stations"]
 
 Array: TypeAlias = Any
-"""What is given may be anything like an array; it is kept as one of finite numbers."""
+"""Arguments may be anything like an array; they are kept as arrays of finite numbers."""
 
 
 @user_facing

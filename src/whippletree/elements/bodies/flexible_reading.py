@@ -1,4 +1,4 @@
-"""Reading what a flexible body is made from: arrays of the right shapes, such as a body can have, by name."""
+"""Reading the data of a flexible body: arrays checked for shape and for physical sense, with errors by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 _SYMMETRIC = 1e-9
-"""Relative: what symmetric and definite matrices and rotations may be wrong by."""
+"""Relative tolerance of the symmetry and definiteness of matrices, and of rotations."""
 
 
 def inertia_arrays(
@@ -161,7 +161,7 @@ def _shaped(what: str, given: Array | None, shape: tuple[int, ...]) -> Array | N
 
 
 def _symmetric_in_modes(what: str, given: Array | None) -> Array | None:
-    """Return second-order displacements; they are those of 1/2 eta^T G eta, in which only what is symmetric counts."""
+    """Return second-order displacements; they are those of 1/2 eta^T G eta, in which only the symmetric part counts."""
     if given is None:
         return None
     across = given.swapaxes(-1, -2)
@@ -194,7 +194,7 @@ def modal_matrix(what: str, given: object, n: int | None = None) -> Array:
 
 
 def mode_names(given: Sequence[str] | None, n: int) -> list[str]:
-    """Return what the modal coordinates are called.
+    """Return the names of the modal coordinates.
 
     >>> mode_names(None, 2)
     ['modal coordinate 1', 'modal coordinate 2']

@@ -1,4 +1,4 @@
-"""The contract of a body with coordinates of its own: what it is inside, beside the six freedoms of its frame.
+"""The contract of a body with coordinates of its own, beside the six freedoms of its frame.
 
 A body kind has n own coordinates eta. Its frame moves like that of a rigid body, with angular velocity w and velocity u
 of its origin in body axes; what is inside moves relative to that frame. It says
@@ -60,7 +60,7 @@ class OwnInertia(NamedTuple):
 
 
 class OwnVelocityForces(NamedTuple):
-    """What (2) has beside the terms with accelerations and beside M_rr's own gyroscopic force."""
+    """The velocity terms of (2), without the gyroscopic force of M_rr itself."""
 
     frame: ca.SX  # (6,)
     own: ca.SX  # (n,)
@@ -68,7 +68,7 @@ class OwnVelocityForces(NamedTuple):
 
 @user_facing
 class BodyKind(Declared, ABC):
-    """What a kind of body with own coordinates provides.
+    """The base class of body kinds with own coordinates: the methods that a type defines.
 
     1. `labels`: a name for each own coordinate, which also counts them and says what is measured ("displacement along
        x", "angle about z", "modal coordinate 1"), and `rate_labels` for their rates;
@@ -82,11 +82,11 @@ class BodyKind(Declared, ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """What each own coordinate is."""
+        """The label of each own coordinate."""
 
     @property
     def rate_labels(self) -> tuple[str, ...]:
-        """What each own velocity is."""
+        """The label of each own velocity."""
         return tuple(_rate_label(label) for label in self.labels)
 
     @property
@@ -200,7 +200,7 @@ class BodyKind(Declared, ABC):
 
 
 def _rate_label(label: str) -> str:
-    """Return what the rate of a coordinate is called.
+    """Return the label of the rate of a coordinate.
 
     >>> _rate_label("displacement along x"), _rate_label("modal coordinate 1")
     ('velocity along x', 'rate of modal coordinate 1')
@@ -240,7 +240,7 @@ def _spatial_inertia(properties: MassProperties) -> ca.SX:
 
 
 class _OfBody(Joint):
-    """What the two joints below share: coordinates that are a body's own."""
+    """The common base of the two joints below: coordinates that are a body's own."""
 
     kind = "own coordinates"
 
@@ -266,12 +266,12 @@ class _OfBody(Joint):
 
     @property
     def position_labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the coordinates are."""
+        """The labels of the coordinates."""
         return self.body.labels
 
     @property
     def velocity_labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the velocities are."""
+        """The labels of the velocities."""
         return self.body.rate_labels
 
     @property
@@ -298,7 +298,7 @@ class _OfBody(Joint):
 
 @dataclass(frozen=True)
 class OwnCoordinates(_OfBody):
-    """The own coordinates of a body as a joint that moves nothing: what is inside carries the body's inertia."""
+    """The own coordinates of a body as a joint that moves nothing: the inertia is that of the body inside."""
 
     of: BodyKind
 

@@ -141,7 +141,7 @@ def tidy_zeros(table: Array, *scales: Array) -> None:
 
 
 def _symmetrised(found: Invariants) -> Invariants:
-    """Return the integrals with their symmetries exact, so that what cancels does so while tracing."""
+    """Return the integrals with their symmetries exact, so that equal terms cancel while tracing."""
     n = found.mode_first.shape[1]
     both, bent = _or_zeros(found.modes, 3, 3, n, n), _or_zeros(found.cross_second_order, 3, 3, n, n)
     both, bent = (both + both.transpose(1, 0, 3, 2)) / 2, (bent + bent.swapaxes(2, 3)) / 2
@@ -177,7 +177,7 @@ def with_geometric_stiffness(found: Invariants, given: GeometricStiffness) -> In
 
 
 def skew_stiffness(given: GeometricStiffness, n: int) -> Array | None:
-    """Return what is not symmetric in a load-dependent stiffness, for [dw; a; products of w] (12, n, n), if any is.
+    """Return the skew part of a load-dependent stiffness, for [dw; a; products of w] (12, n, n), if it has one.
 
     >>> skew_stiffness(GeometricStiffness(np.arange(12.0).reshape(3, 2, 2)), 2)[3].tolist()
     [[0.0, -0.5], [0.5, 0.0]]
@@ -289,7 +289,7 @@ MOST_FOURTH_ORDER = 100
 """With more modal coordinates the terms of fourth order are left out: they would couple each with each."""
 
 SKEW_STIFFNESS = "skew stiffness"
-"""The name of what `skew_stiffness` has found."""
+"""The name of the matrices that `skew_stiffness` returns."""
 
 _SKEW = 1e-8
 """A load-dependent stiffness is symmetric if it is so up to this share of its largest entry: files print ten digits."""

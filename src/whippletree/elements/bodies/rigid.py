@@ -268,7 +268,7 @@ def _symmetric(inertia: Rotation3) -> Rotation3:
 
 
 def _check_size(mass: Scalar, com: Vector3) -> None:
-    """Refuse what would overflow when it is moved and added up."""
+    """Refuse numbers that would overflow when they are moved and added up."""
     far = max((abs(x) for x in com if isinstance(x, float)), default=0.0)
     if isinstance(mass, float) and not max(mass, mass * far * far) < LARGEST:
         raise ModelError(f"mass = {mass:g} at a distance of {far:g} is too large to compute with: choose other units")

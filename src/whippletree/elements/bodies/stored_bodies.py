@@ -26,7 +26,7 @@ _BODY, _DRAWN = "body/", "drawn/"
 
 
 def stored_arrays(body: FlexibleBody) -> dict[str, AnyArray]:
-    """Return what `body_of_arrays` makes the same body of.
+    """Return the arrays from which `body_of_arrays` makes the same body.
 
     >>> from whippletree.flexible_bodies import beam, circle, steel
     >>> link = beam(length=1.0, section=circle(radius=0.01), material=steel, modes=2)

@@ -1,4 +1,4 @@
-"""What closes a loop: cut joints, rods, couplings and what a user writes. One type per file."""
+"""Closures of loops: cut joints, rods, couplings and constraints that a user writes. One type per file."""
 
 from whippletree.elements.closures.base import Closure, DeclaredClosure, Rows, Side
 from whippletree.elements.closures.basic import d1, d2, s, ss

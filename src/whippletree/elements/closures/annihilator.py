@@ -1,4 +1,4 @@
-"""What a joint holds, from its joint map alone: the rows of a cut joint whose type does not state them.
+"""The rows of a cut joint from its joint map alone, for types that do not state them.
 
 With H (6, nv) the joint map at the joint's configuration, a its bias and N (6 - nv, 6) a left annihilator, N H = 0, the
 motion of the child side in the parent side (`relative_motion`: V and A, in child axes) must satisfy
@@ -50,7 +50,7 @@ def annihilator_rows(joint: Joint, x: ca.SX, v: ca.SX, sides: tuple[Side, ...]) 
 
 
 def annihilator_labels(joint: Joint) -> tuple[str, ...]:
-    """Return what the rows of a cut joint transmit.
+    """Return the labels of the forces and moments that the rows of a cut joint transmit.
 
     >>> from whippletree.elements.joints import Screw
     >>> annihilator_labels(Screw(0.1))[-2:]

@@ -1,4 +1,4 @@
-"""The contract of a closure: what holds between frames of bodies and coordinates of joints.
+"""The contract of a closure: equations between frames of bodies and coordinates of joints.
 
 A closure is a set of rows. Each row is a residual phi that must stay zero (or, for a velocity-only closure, a
 velocity that must), and is told by its derivatives with respect to what it holds on to:
@@ -60,7 +60,7 @@ class Rows(NamedTuple):
 
 
 class Closure(ABC):
-    """What a closure type provides.
+    """The base class of closures: the methods that a type defines.
 
     `labels` names the rows, one word or phrase each ("force along x", ...), which also counts them. `holonomic` is
     False for a velocity-only closure, whose phi is zeros. `absolute` says that the sides are meant in the ground
@@ -70,7 +70,7 @@ class Closure(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """What each row transmits."""
+        """The force or moment that each row transmits."""
 
     @property
     def n_rows(self) -> int:
@@ -103,7 +103,7 @@ class Closure(ABC):
 
 
 class DeclaredClosure(PlacedElement, Closure):
-    """A closure that stands in a description: a frozen dataclass (`eq=False`) whose fields are what a person gives.
+    """A closure of a description: a frozen dataclass (`eq=False`) whose fields are the user's arguments.
 
     `word` says what it is in a file and in a mechanism, `n_sides` and `n_coordinates` how many frames and joint
     coordinates it holds on to. A type from outside has this method, and files read and write it, once `register` knows
@@ -117,5 +117,5 @@ class DeclaredClosure(PlacedElement, Closure):
 
     @property
     def noun(self) -> str:
-        """What messages call it."""
+        """The noun for it in messages."""
         return "a closure"

@@ -107,4 +107,4 @@ def _constant_axis(a: Direction) -> ca.SX:
 
 
 _LINEAR = dense(ca.horzcat(ca.SX.zeros(3, 3), ca.SX.eye(3)))
-"""What gives the velocity of a side's origin."""
+"""Maps a side's velocity [w; u] to that of its origin."""

@@ -38,7 +38,7 @@ class Perpendicular(DeclaredClosure):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the row transmits."""
+        """The force or moment that the row transmits."""
         return ("moment normal to both axes",)
 
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:
@@ -67,7 +67,7 @@ class InPlane(DeclaredClosure):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the row transmits."""
+        """The force or moment that the row transmits."""
         return ("force along the normal",)
 
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:
@@ -78,7 +78,7 @@ class InPlane(DeclaredClosure):
 
 @dataclass(frozen=True, eq=False)
 class Coincident(DeclaredClosure):
-    """Two points together: what a ball joint holds, without coordinates (s of the basic functions).
+    """Two points together: the rows of a ball joint, without coordinates (s of the basic functions).
 
     >>> from whippletree.model import Mechanism
     >>> m = Mechanism("m")
@@ -92,7 +92,7 @@ class Coincident(DeclaredClosure):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the rows transmit."""
+        """The forces or moments that the rows transmit."""
         return ("force along x", "force along y", "force along z")
 
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:

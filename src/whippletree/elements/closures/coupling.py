@@ -31,7 +31,7 @@ class Coupling(DeclaredClosure):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the row transmits."""
+        """The effort that the row transmits."""
         return ("effort through the coupling",)
 
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:

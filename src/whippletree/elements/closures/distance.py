@@ -39,7 +39,7 @@ class Distance(DeclaredClosure):
 
     @property
     def noun(self) -> str:
-        """What messages call it."""
+        """The noun for it in messages."""
         return "a distance"
 
     def fitted(self, around: ElementAround) -> Self:
@@ -48,7 +48,7 @@ class Distance(DeclaredClosure):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the row transmits."""
+        """The force that the row transmits."""
         return ("force along the rod",)
 
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:

@@ -26,7 +26,7 @@ class JointDrive(Closure):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each row transmits."""
+        """The effort that each row transmits."""
         return tuple(f"effort of the {label}" for label in self.joint.velocity_labels)
 
     @property

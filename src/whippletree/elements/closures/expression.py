@@ -41,7 +41,7 @@ class Expression(UserFunction, DeclaredClosure):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each row transmits."""
+        """The multiplier of each row."""
         m = self.function.size1_out(0)
         return ("effort of the expression",) if m == 1 else tuple(f"effort of expression[{k}]" for k in range(m))
 

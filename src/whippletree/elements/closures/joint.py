@@ -1,4 +1,4 @@
-"""The closure of a cut joint: what the joint holds.
+"""The closure of a cut joint: rows for the directions in which the joint transmits forces.
 
 A joint type may state what it holds in the words of `PARTS`, each of which stands for rows made of the basic functions
 (`basic`); these depend on the sides alone and are exact wherever the sides are. For a joint type that states nothing,
@@ -23,7 +23,7 @@ __all__ = ["PARTS", "JointClosure"]
 
 
 class Part(NamedTuple):
-    """A part of what joints hold: what its rows transmit, and the rows for a joint and its two sides."""
+    """A part of a joint's closure: the labels of its rows, and a function that makes them for a joint and its sides."""
 
     labels: tuple[str, ...]
     rows: Callable[[Any, tuple[Side, ...]], Rows]
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class JointClosure(Closure):
-    """What a joint holds between its frame on the parent (side 0) and that on the child (side 1): 6 - nv rows.
+    """The closure of a joint between its frame on the parent (side 0) and that on the child (side 1): 6 - nv rows.
 
     Forces "along x" are along the axes of the loop's base, since a point that is held is held in base axes; what
     is "of the joint" is in the axes of the joint's frame on the parent, unless it is said to be the child's.
@@ -45,7 +45,7 @@ class JointClosure(Closure):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each row transmits."""
+        """The force or moment that each row transmits."""
         if self.joint.holds is None:
             return annihilator_labels(self.joint)
         return tuple(label for word in self.joint.holds for label in PARTS[word].labels)
@@ -56,7 +56,7 @@ class JointClosure(Closure):
         return self.joint.holds is None
 
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:
-        """Return the rows; q and v are the joint's own, which a joint that states what it holds does not need."""
+        """Return the rows; q and v are the joint's own, which a joint that states `holds` does not need."""
         if self.joint.holds is None:
             return annihilator_rows(self.joint, self.joint.configuration(q), v, sides)
         parts = [PARTS[word].rows(self.joint, sides) for word in self.joint.holds]
@@ -122,4 +122,4 @@ PARTS: dict[str, Part] = {
     "cross": _normal(X, Z, "moment normal to both axes of the joint"),
     "lead": Part(("force along the joint's axis with the moment of its lead",), _lead),
 }
-"""What joints can hold, by the words that joint types state it in (`Joint.holds`)."""
+"""Parts of joint closures, by the words in which joint types state them (`Joint.holds`)."""

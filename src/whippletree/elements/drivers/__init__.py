@@ -1,4 +1,4 @@
-"""What prescribes a motion over time, one type per file."""
+"""Motions prescribed over time, one type per file."""
 
 from whippletree.elements.drivers.curve import CurveByPieces, curve_of
 from whippletree.elements.drivers.motion import Motion

@@ -1,4 +1,4 @@
-"""Curves through given points, piece by piece: what splines and tables share."""
+"""Curves through given points, piece by piece: the base of splines and tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CurveByPieces:
         raise NotImplementedError
 
     def _keep(self, **fields: object) -> None:
-        """Take over what was given, of which all pieces must be finite."""
+        """Store the arguments, of which all pieces must be finite."""
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         if not np.isfinite(self.table.numbers).all():
@@ -54,7 +54,7 @@ class CurveByPieces:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What it was made from, by name."""
+        """The arguments that it was made from, by name."""
         numbers = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: [*value] if isinstance(value, tuple) else value for name, value in numbers.items()}
 

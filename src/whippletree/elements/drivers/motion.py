@@ -45,7 +45,7 @@ class Motion(DeclaredClosure):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each row transmits."""
+        """The effort that each row transmits."""
         return tuple(f"driven position along {_AXES[c]}" for c in self.components) or ("driven coordinate",)
 
     @property

@@ -18,7 +18,7 @@ __all__ = ["ENDS", "Spline"]
 
 
 ENDS = ("natural", "clamped", "periodic", "not_a_knot", "four_points")
-"""What can be asked of the ends."""
+"""The conditions that a spline can have at its ends."""
 
 
 @readable

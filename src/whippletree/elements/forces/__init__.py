@@ -1,4 +1,4 @@
-"""What acts on bodies and joints: springs, friction, stops, contacts, actuators and loads. One type per file."""
+"""Forces on bodies and joints: springs, friction, stops, contacts, actuators and loads. One type per file."""
 
 from whippletree.elements.declaration import part, quantity, unit_axis
 from whippletree.elements.forces.actuator import Actuator

@@ -46,7 +46,7 @@ class Actuator(Force):
         return int("more" in self.effort.used)
 
     def loads(self, seen: ElementState) -> ca.SX:
-        """Return the effort for what joints transmit."""
+        """Return the effort as a load, a function of the wrenches that joints transmit."""
         return self.effort.value(seen.beyond(0, 1), seen.r)
 
     def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:

@@ -1,4 +1,4 @@
-"""The contract of a force element: what acts between frames of bodies and on coordinates of joints.
+"""The contract of a force element: forces between frames of bodies and on coordinates of joints.
 
 An element sees an `ElementState`: its sides (frames, in the ground frame), the joint coordinates it names and their
 rates, the auxiliary states it names, and time. It returns `ElementForces`:
@@ -55,13 +55,13 @@ ExpressionVector: TypeAlias = Sequence[ca.SX | float] | AnyArray | ca.SX
 Law: TypeAlias = ca.SX | float | Callable[..., object]
 
 MOMENT_AND_FORCE = ("mx", "my", "mz", "fx", "fy", "fz")
-"""The components of what a joint transmits, in the axes of its frame on the parent."""
+"""The components of the wrench that a joint transmits, in the axes of its frame on the parent."""
 
 _NONE = ca.SX(0, 1)
 
 
 class ElementState(NamedTuple):
-    """What an element sees: frames in the ground frame, joint coordinates and rates, auxiliary states, time.
+    """The input of an element: frames in the ground frame, joint coordinates and rates, auxiliary states, time.
 
     An element that depends on reactions sees in `r` what its joints transmit, six numbers each, when it says what its
     loads are, and in `load` these loads when it acts.
@@ -76,7 +76,7 @@ class ElementState(NamedTuple):
     load: ca.SX = _NONE
 
     def beyond(self, sides: int, coordinates: int) -> ElementState:
-        """Return what is left without the first few sides and coordinates: what an expression was written in.
+        """Return the input without the first few sides and coordinates: that of a user's expression.
 
         >>> seen = ElementState((), ca.SX([1, 2]), ca.SX([3, 4]), ca.SX(0, 1), ca.SX(0))
         >>> seen.beyond(0, 1).q
@@ -94,7 +94,7 @@ class SeenFormula(NamedTuple):
 
 
 class ElementForces(NamedTuple):
-    """What an element does: wrenches on its sides, efforts on its coordinates, and where the energy goes."""
+    """The output of an element: wrenches on its sides, efforts on its coordinates, and where the energy goes."""
 
     wrenches: tuple[ca.SX, ...]  # (6,) each
     efforts: ca.SX  # (n_coordinates,)
@@ -104,7 +104,7 @@ class ElementForces(NamedTuple):
 
 
 class Force(PlacedElement):
-    """What a type of force element provides: a frozen dataclass (`eq=False`) whose fields are what a person gives.
+    """The base class of force elements: a frozen dataclass (`eq=False`) whose fields are the user's arguments.
 
     `word` says what it is in a file and in a mechanism, `n_sides` and `n_coordinates` how many frames and joint
     coordinates it acts on. A type from outside has this method, and files read and write it, once `register` knows the
@@ -133,15 +133,15 @@ class Force(PlacedElement):
 
     @property
     def kind(self) -> str:
-        """What it is called in messages and tables."""
+        """The kind of element, in messages and tables."""
         return type(self).__name__
 
     @abstractmethod
     def act(self, seen: ElementState) -> ElementForces:
-        """Return what the element does in a situation."""
+        """Return the forces of the element in a situation."""
 
     def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
-        """Return the written formulas of the element, in the order of its fields, with what each sees.
+        """Return the written formulas of the element, in the order of its fields, with the input of each.
 
         Steps of a simulation end where one of them has a corner.
         """
@@ -153,7 +153,7 @@ class Force(PlacedElement):
         return 0
 
     def loads(self, seen: ElementState) -> ca.SX:
-        """Return the loads (n_loads) for what the joints transmit, `seen.r`."""
+        """Return the loads (n_loads) as functions of the wrenches that the joints transmit, `seen.r`."""
         return ca.SX(0, 1)
 
     def load_bounds(self, seen: ElementState, change: ca.SX) -> ca.SX:
@@ -220,7 +220,7 @@ def pure_force(f: ca.SX) -> ca.SX:
 def on_coordinate(
     effort: ca.SX, stored: Scalar = 0.0, dissipated: Scalar = 0.0, supplied: Scalar = 0.0
 ) -> ElementForces:
-    """Return what an element does that acts on one joint coordinate and nothing else.
+    """Return the output of an element that acts on one joint coordinate only.
 
     >>> on_coordinate(ca.SX(2)).efforts
     SX(2)

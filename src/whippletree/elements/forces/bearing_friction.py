@@ -1,4 +1,4 @@
-"""Coulomb friction in a joint, from what the joint transmits."""
+"""Coulomb friction in a joint, from the wrench that the joint transmits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUBBING = {"prismatic": 1, "revolute": 1, "cylindrical": 2, "spherical": 3}
 """The joint types that have bearing friction, and their freedoms."""
 
 _WITHOUT = {"length": ("spherical",), "thrust_radius": ("prismatic", "cylindrical", "spherical")}
-"""What the bearings of some joints do not have."""
+"""Arguments that the bearings of some joints do not have."""
 
 MX, MY, MZ, FX, FY, FZ = range(len(MOMENT_AND_FORCE))
 
@@ -66,7 +66,7 @@ class BearingFriction(Force):
     speed: Scalar = quantity(0.01, sign="positive")
 
     def told(self) -> dict[str, Any]:
-        """Return the numbers; the joint says of what type it is."""
+        """Return the numbers; the type of bearing follows from the joint."""
         return {key: value for key, value in super().told().items() if key != "joint_type"}
 
     def fitted(self, around: ElementAround) -> Self:

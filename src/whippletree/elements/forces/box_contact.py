@@ -65,7 +65,7 @@ class BoxContact(Force):
         return own | last
 
     def act(self, seen: ElementState) -> ElementForces:
-        """Return the two wrenches, what is stored and what is dissipated."""
+        """Return the two wrenches, the stored energy and the dissipated power."""
         near, box = seen.sides
         a = near.R @ unit(self.axis)
         s = nearest_to_box(box.R.T @ (near.p - box.p), box.R.T @ a, self.length / 2, self.size)

@@ -65,7 +65,7 @@ class Bushing(Force):
         return self
 
     def act(self, seen: ElementState) -> ElementForces:
-        """Return the two wrenches, what is stored and what is dissipated."""
+        """Return the two wrenches, the stored energy and the dissipated power."""
         near, far = seen.sides
         Rt, p = near.R.T, far.p - near.p
         turn, J = rotation_vector(Rt @ far.R)

@@ -84,7 +84,7 @@ class CapsuleContact(Force):
         return own | axes
 
     def act(self, seen: ElementState) -> ElementForces:
-        """Return the two wrenches, what is stored and what is dissipated."""
+        """Return the two wrenches, the stored energy and the dissipated power."""
         near, far = seen.sides
         a, b = near.R @ unit(self.axis), far.R @ unit(self.axis_child)
         s, t = nearest(far.p - near.p, a, b, self.length / 2, self.length_child / 2)
@@ -113,7 +113,7 @@ def unit(axis: Vector3) -> ca.SX:
 
 
 class Sliding(NamedTuple):
-    """Where two surfaces touch: the point, the unit normal, the size of the normal force, and what friction is."""
+    """The point where two surfaces touch, the unit normal, the size of the normal force, and the friction."""
 
     touch: ca.SX
     n: ca.SX

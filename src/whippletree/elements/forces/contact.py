@@ -100,7 +100,7 @@ class Contact(Force):
         return [side.R @ ca.SX(ca.vertcat(*point)) for point in triples] or [ca.SX.zeros(3)]
 
     def _sphere(self, side: Side, centre: ca.SX, height: ca.SX, rise: ca.SX) -> tuple[Stop, _Push]:
-        """Return what a sphere's spring and damper do, and what acts on the side."""
+        """Return the force of a sphere's spring and damper, and the wrench on the side."""
         n = ca.SX(ca.vertcat(*self.normal))
         depth = height + self.radius - ca.dot(n, side.p + centre)
         sinking = rise - ca.dot(n, side.u + cross(side.w, centre))
@@ -112,7 +112,7 @@ class Contact(Force):
 
 
 class _Push(NamedTuple):
-    """What acts on a side at a sphere: the wrench at the side's origin, and what friction takes out per second."""
+    """The wrench of a sphere's contact at the origin of its side, and the power that friction dissipates."""
 
     wrench: ca.SX
     rubbed: ca.SX

@@ -1,4 +1,4 @@
-"""What a user writes as an expression: an effort, a load, a force law, the rate of a state."""
+"""Expressions written by users: an effort, a load, a force law, the rate of a state."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Limit(Force):
         return self
 
     def act(self, seen: ElementState) -> ElementForces:
-        """Return the effort; what the stops store and dissipate."""
+        """Return the effort, and the energy and power that the stops store and dissipate."""
         effort, stored, dissipated = ca.SX(0), ca.SX(0), ca.SX(0)
         for bound, way in ((self.upper, 1.0), (self.lower, -1.0)):
             if bound is not None:

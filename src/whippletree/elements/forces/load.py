@@ -74,7 +74,7 @@ class Load(Force):
         return 6 if "more" in self.wrench.used else 0
 
     def loads(self, seen: ElementState) -> ca.SX:
-        """Return the wrench for what joints transmit."""
+        """Return the wrench as a load, a function of the wrenches that joints transmit."""
         return self.wrench.value(seen.beyond(1, 0), seen.r)
 
     def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:

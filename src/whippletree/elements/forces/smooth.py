@@ -1,4 +1,4 @@
-"""Forces that act one way only, smoothly: what stops and contacts are made of.
+"""Smooth one-sided forces, of which stops and contacts are made.
 
 A stop takes hold over a width w. With s = x / w, cut off at 0 and 1, and the depth x positive inside,
 
@@ -31,7 +31,7 @@ __all__ = ["Rubbing", "Stop", "gate", "ramp", "ramp_energy", "rubbed", "stopped"
 
 
 class Stop(NamedTuple):
-    """A one-sided force: how large, what is stored, and what is taken out per second."""
+    """A one-sided force: its size, its stored energy, and the power that it dissipates."""
 
     force: ca.SX
     stored: ca.SX
@@ -39,7 +39,7 @@ class Stop(NamedTuple):
 
 
 class Rubbing(NamedTuple):
-    """Friction on a surface: the force on what slides, and what is taken out per second."""
+    """Friction on a surface: the force on the sliding side, and the power that it dissipates."""
 
     force: ca.SX  # (3,)
     dissipated: ca.SX
@@ -91,7 +91,7 @@ def stopped(x: ca.SX, rate: ca.SX, stiffness: Scalar, damping: Scalar, width: Sc
 
 
 def rubbed(normal_force: ca.SX, n: ca.SX, u: ca.SX, friction: Scalar, speed: Scalar) -> Rubbing:
-    """Return the friction on what moves at the velocity u over a surface with the normal n, and is pressed onto it.
+    """Return the friction on a point with the velocity u over a surface with the normal n, pressed by a normal force.
 
     >>> float(rubbed(ca.SX(10), ca.SX([0, 0, 1]), ca.SX([3, 0, 7]), 0.5, 4.0).force[0])
     -3.0

@@ -48,7 +48,7 @@ _ROLLS = "a tyre answers over a length that it rolls"
 
 
 class _Patch(NamedTuple):
-    """The contact patch: its directions, the arms of its forces from the wheel's centre, and what moves there."""
+    """The contact patch: its directions, the arms of its forces from the wheel's centre, and its moving points."""
 
     n: ca.SX
     x: ca.SX
@@ -147,7 +147,7 @@ class Tyre(Force):
         return ca.densify(-patch.hold * patch.sliding - fading * seen.z[0:2])
 
     def _road(self, seen: ElementState) -> ElementState:
-        """Return what the height of the road is written in."""
+        """Return the input of the expression for the height of the road."""
         return seen.beyond(1, 0)._replace(z=seen.z[len(self.state_labels) :])
 
     def _patch(self, seen: ElementState) -> _Patch:
@@ -176,11 +176,11 @@ class Tyre(Force):
         return _Patch(n, x, y, lowest, arm, stop, hold, sliding, rolling, rise, ca.SX(k), sigma, share)
 
     def _share(self, F: ca.SX, N: ca.SX) -> ca.SX:
-        """Return rho, the share of what friction can carry."""
+        """Return rho, the used share of the largest possible friction."""
         return ca.SX(0) if self.friction is None else _length(F, COINCIDENT_POINTS) / self._carried(self.friction, N)
 
     def _carried(self, friction: Scalar, N: ca.SX) -> ca.SX:
-        """Return what friction can carry."""
+        """Return the largest force of friction at the normal force N."""
         return friction * _length(N, TYRE_LOAD_SHARE * self.stiffness * self.width)
 
     def _sliding_rate(self, patch: _Patch) -> ca.SX:

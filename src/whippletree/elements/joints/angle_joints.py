@@ -50,7 +50,7 @@ class _SphericalAngles(ThreeAngles):
         return stack(angle_map(self.sequence, x), ca.SX.zeros(3, 3))
 
     def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
-        """Return what the axes' own turning adds."""
+        """Return the acceleration from the turning of the joint's axes."""
         return stack(angle_map_rate(self.sequence, x, v), ca.SX.zeros(3))
 
 
@@ -110,7 +110,7 @@ class _FreeAngles(ThreeAngles):
         return ca.densify(ca.blockcat([[angle_map(self.sequence, x), zero], [zero, back]]))
 
     def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
-        """Return what the axes' own turning adds; the parent's axes do not turn."""
+        """Return the acceleration from the turning of the joint's axes; the parent's axes do not turn."""
         return stack(angle_map_rate(self.sequence, x, v), ca.SX.zeros(3))
 
 

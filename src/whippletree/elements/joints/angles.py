@@ -90,7 +90,7 @@ def angle_map(sequence: AngleSequence, x: ca.SX) -> ca.SX:
 
 
 def angle_map_rate(sequence: AngleSequence, x: ca.SX, v: ca.SX) -> ca.SX:
-    """Return what the map's own change adds to the turning acceleration, for rates v (3).
+    """Return the turning acceleration from the change of the map itself, for rates v (3).
 
     Each column is an axis that does not move in the frame before it, so it moves in the child's axes with less the
     turns that follow: h' = -w' x h, w' being the rate of these turns in the child's axes.
@@ -101,7 +101,7 @@ def angle_map_rate(sequence: AngleSequence, x: ca.SX, v: ca.SX) -> ca.SX:
 
 
 class ThreeAngles(Joint):
-    """What joints by three angles have in common: the angles come first, velocities are rates of the coordinates.
+    """The base of joints by three angles: the angles come first, velocities are rates of the coordinates.
 
     >>> from whippletree.elements.joints import SphericalBryant
     >>> SphericalBryant().from_lock([0.0, 0.0, 0.0]), SphericalBryant().from_lock([0.0, math.pi / 2, 0.0]) < 1e-15

@@ -33,7 +33,7 @@ class SplitJoint(NamedTuple):
 
 
 class Joint(ABC):
-    """What a joint type provides: the motion of its child frame in its parent frame.
+    """The base class of joint types: the motion of the child frame in the parent frame.
 
     Both joint frames have z along the joint's axis, and coincide when the coordinates are neutral. A type
     says:
@@ -87,7 +87,7 @@ class Joint(ABC):
 
     @property
     def variant(self) -> Hashable:
-        """What tells joints of one type apart beside their constants; nothing for most types."""
+        """Distinguishes joints of one type beside their constants; empty for most types."""
         return ()
 
     def constants(self) -> tuple[Scalar, ...]:
@@ -111,7 +111,7 @@ class Joint(ABC):
 
     @abstractmethod
     def configuration(self, q: ca.SX) -> ca.SX:
-        """Return what the sweeps need of the coordinates (n_configuration)."""
+        """Return the functions of the coordinates (n_configuration) that the sweeps need."""
 
     @abstractmethod
     def shift(self, x: ca.SX) -> Shift:

@@ -1,4 +1,4 @@
-"""What a format of model files says about itself, and the formats that there are."""
+"""The declaration of a format of model files, and the registry of formats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEAD = 4000
 
 
 class ModelContent:
-    """What is in a file: its bytes, its XML if it has any, and what it may draw in; with what the caller has chosen.
+    """The contents of a file: its bytes, its XML if it has any, the files that it may name; with the caller's choices.
 
     >>> content = ModelContent(b"<robot name='arm'/>", Surroundings("arm.urdf", None, []))
     >>> content.tag, content.root["name"], content.name
@@ -46,7 +46,7 @@ class ModelContent:
 
     @property
     def name(self) -> str:
-        """What messages call the file."""
+        """The name of the file in messages."""
         return self.around.name
 
     @property
@@ -104,7 +104,7 @@ class FileFormat:
 
 
 def outermost(*tags: str) -> Callable[[ModelContent], bool]:
-    """Return what recognises an XML format by its outermost element.
+    """Return a function that recognises an XML format by its outermost element.
 
     >>> outermost("sdf", "gazebo")(ModelContent(b"<sdf/>", Surroundings("m", None, [])))
     True

@@ -1,4 +1,4 @@
-"""URDF, the robots of ROS, with what stands beside their files."""
+"""URDF, the robots of ROS, with the files that stand beside it."""
 
 from __future__ import annotations
 

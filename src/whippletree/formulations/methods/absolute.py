@@ -167,13 +167,13 @@ def held_joints(walk: Unrolled) -> list[tuple[int, Joint]]:
 
 
 def tree_rows(walk: Unrolled) -> list[tuple[int, BodyRows]]:
-    """Return what the joints of the tree hold as rows on the bodies: D of Nikravesh (2), in node axes, by node."""
+    """Return the constraint rows of the tree's joints on the bodies: D of Nikravesh (2), in node axes, by node."""
     moving = kinematics.twists(walk)
     return [(k, _tree_row(walk, moving, k, ca.SX(0))) for k, _ in held_joints(walk)]
 
 
 def _tree_row(walk: Unrolled, moving: object, k: int, t: ca.SX) -> BodyRows:
-    """Return what a node's joint holds as rows on the bodies."""
+    """Return the constraint rows of a node's joint on the bodies."""
     node, anchors = walk.nodes[k], _tree_anchors(walk, moving, k)
     return _rows(JointClosure(_described(node)).rows(_sides(anchors), node.q, node.v, t), anchors)
 

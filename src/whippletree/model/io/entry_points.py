@@ -1,4 +1,4 @@
-"""Reading and writing models. What does the work is imported when it is first needed."""
+"""Reading and writing models. The modules that do the work are imported when they are first needed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_file(path: str | os.PathLike[str]) -> Model:
 
 @user_facing
 def read_text(text: str, name: str = "<text>") -> Model:
-    """Read a model from text; `name` is what messages call it.
+    """Read a model from text; `name` is its name in messages.
 
     >>> read_text("name: empty").mechanism.name
     'empty'
@@ -46,7 +46,7 @@ def read_text(text: str, name: str = "<text>") -> Model:
 
 @user_facing
 def write_file(model: Model | Mechanism, path: str | os.PathLike[str], text: str | None = None) -> None:
-    """Write a model or a mechanism as a file, whole or not at all; `text` is what it holds instead of YAML.
+    """Write a model or a mechanism as a file, whole or not at all; `text` replaces the YAML.
 
     What is written is read again first: if that were not the same mechanism, with the same fingerprint, it is refused.
     """

@@ -1,4 +1,4 @@
-"""Flexible bodies in model files: beams, solids, matrices in files beside the model, and what has been reduced already.
+"""Flexible bodies in model files: beams, solids, matrices in files beside the model, and reduced bodies.
 
 Files beside a model are in its folder or below it. They run nothing, and what they may take of memory is bounded.
 """
@@ -31,7 +31,7 @@ __all__ = ["FLEXIBLE", "archived", "flexible_body"]
 MATRICES = ("mass", "stiffness")
 _MOST_ARRAYS = 2000
 _MOST_BYTES = 2_000_000_000
-"""What the arrays of one file beside a model may take."""
+"""Largest size of the arrays of one file beside a model, in bytes."""
 
 _MESH_FILES = (".msh", ".mesh", ".inp", ".bdf", ".nas")
 """Mesh files that are read for strangers' models: text in which nothing but nodes and elements stands."""

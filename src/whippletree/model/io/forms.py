@@ -172,13 +172,13 @@ SHAPES: dict[str, tuple[dict[str, Reader], dict[str, Reader]]] = {
     "sphere": ({"radius": values.number}, _SOLID),
     "point_mass": ({"mass": values.number}, {"at": values.vector}),
 }
-"""What the shapes of bodies need and may have."""
+"""The sizes of the shapes of bodies: required ones and optional ones."""
 
 CURVES: dict[str, tuple[type[Spline] | type[Table], dict[str, Reader], dict[str, Reader]]] = {
     "splines": (Spline, {"times": values.row, "values": values.row}, {"ends": values.word}),
     "tables": (Table, {"x": values.row, "y": values.row}, {"kind": values.word}),
 }
-"""The sections of curves, and what an entry of each needs and may have."""
+"""The sections of curves, and the required and optional keys of an entry of each."""
 
 START: dict[str, Reader] = {
     "guess": values.guess,

@@ -50,10 +50,10 @@ class GrammarError(ModelError):
 
 
 class Scope(Protocol):
-    """What names and further functions an expression may use."""
+    """The names and further functions that an expression may use."""
 
     def name(self, name: str) -> Scalar:
-        """Return what a name stands for."""
+        """Return the value of a name."""
 
     def call(self, name: str, arguments: Sequence[Argument]) -> Value | None:
         """Return the value of a function of the scope, which may have several entries; None if there is none."""
@@ -84,7 +84,7 @@ def _sign(x: float) -> float:
 
 
 def _one(code: int) -> Callable[[ca.SX], ca.SX]:
-    """Return an operation on an expression; `ca.sin(x)`, say, first finds out what x is, which takes longer."""
+    """Return an operation on an expression; `ca.sin(x)` would first look for the type of x, which takes longer."""
     return partial(ca.SX.unary, code)
 
 
@@ -183,7 +183,7 @@ def evaluate(text: str, scope: Scope) -> Scalar:
 
 
 def unquoted(text: str) -> str:
-    """Return what stands in quotes; a backslash before a quote or a backslash is dropped.
+    """Return the text in quotes; a backslash before a quote or a backslash is dropped.
 
     >>> unquoted('"left \\\\"A\\\\" arm"')
     'left "A" arm'
@@ -318,7 +318,7 @@ class _Descent:
         return int(value)
 
     def _listed(self, end: str, read: Callable[[], T]) -> list[T]:
-        """Read what stands between commas."""
+        """Read a list with commas up to its end."""
         found: list[T] = []
         while self._peek.kind != end:
             if found:
@@ -412,7 +412,7 @@ def _example(start: Token, value: ca.SX) -> str:
 
 
 def _no_function(name: str, known: Sequence[str]) -> str:
-    """Return what to say of a function that there is not."""
+    """Return the message about an unknown function."""
     close = get_close_matches(name, known, n=1)
     if close:
         return f'there is no function {quoted(name)}; did you mean "{close[0]}"?'
@@ -420,7 +420,7 @@ def _no_function(name: str, known: Sequence[str]) -> str:
 
 
 def _unknown(text: str, at: int) -> str:
-    """Return what to say about a character that begins no piece."""
+    """Return the message about a character that begins no piece."""
     char = text[at]
     if char in "\"'":
         return "this quote is not closed"

@@ -1,4 +1,4 @@
-"""What a model file holds: a mechanism, where it starts, and how to run it."""
+"""The contents of a model file: a mechanism, where it starts, and how to run it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["JointRange", "Model", "Motor"]
 
 _OF_BUILD = ("guess", "hold", "cut", "dependent", "accuracy")
-"""What a start says to `Mechanism.build`."""
+"""Arguments of `Mechanism.build` that a start can give."""
 
 
 @dataclass(frozen=True)
 class JointRange:
-    """What a file says about how far, how fast and how hard a joint may go; None where it says nothing.
+    """The range, largest speed and largest effort of a joint by its file; None where the file says nothing.
 
     >>> JointRange(-1.0, 2.0).upper
     2.0
@@ -43,7 +43,7 @@ class JointRange:
 
 @dataclass(frozen=True)
 class Motor:
-    """What a file says about a motor: the effort on each joint of a unit of control, and the range of the control.
+    """A motor of a file: the effort on each joint of a unit of control, and the range of the control.
 
     >>> Motor({"knee": 100.0}, -1.0, 1.0).efforts["knee"]
     100.0
@@ -93,7 +93,7 @@ class Model:
     rounded: bool = False
     """Whether its numbers are those of another program's file, which may be rounded to few digits."""
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What `simulate` has built, and what that was built from."""
+    """The system that `simulate` has built, and its description."""
 
     def build(self, **choices: object) -> System:
         """Return the system, assembled from the start of the file; `choices` are those of `Mechanism.build`.
@@ -194,7 +194,7 @@ class Model:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """What tables and plots of a run show, if the file says so."""
+        """The columns of tables and plots of a run, if the file names them."""
         return tuple(self.run.get("outputs", ()))
 
 
@@ -212,6 +212,6 @@ def _frozen(value: object) -> object:
 
 
 def _system_given_first(given: Any) -> Any:
-    """Return what was given as the first argument of `Model.simulate`, which was the system once."""
+    """Return the first argument of `Model.simulate`, which was the system in earlier versions."""
     warn_of_old("Model.simulate(system, ...)", "Model.simulate(duration, system=system, ...)")
     return given

@@ -1,4 +1,4 @@
-"""A model file as a tree whose every node knows its line: YAML, less what is dangerous or surprising in it.
+"""A model file as a tree whose every node knows its line: YAML without its dangerous and surprising features.
 
 Aliases, anchors and tags are refused, so that a small text stays a small tree and nothing in it can ask for code. Keys
 are text and occur once. Plain scalars are numbers, truth values and nothings as YAML 1.2 has them, so that 1e-3 is a
@@ -54,7 +54,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Source:
-    """What is read: the file's name as it stands in messages, and its text."""
+    """The source of a model: the file's name in messages, and its text."""
 
     name: str
     text: str = field(repr=False)
@@ -123,7 +123,7 @@ Node: TypeAlias = Leaf | ListNode | MapNode
 
 
 def words_for(node: Node) -> str:
-    """Return what a node is, for messages.
+    """Return the type of a node, for messages.
 
     >>> words_for(Leaf(Mark(1, 1), True, "true", "true"))
     'a truth value'
@@ -207,7 +207,7 @@ class _Composer:
         return Mark(before.count("\n") + 1, position - before.rfind("\n"))
 
     def _check(self, event: YamlEvent) -> None:
-        """Refuse what is dangerous, and what is too much."""
+        """Refuse dangerous features of YAML, and files that are too large."""
         self._count += 1
         if event.anchor is not None:
             self._refuse(event, f'"&{event.anchor}" is an anchor, which models do not have: use parameters')
@@ -265,7 +265,7 @@ def _mark(mark: StreamMark) -> Mark:
 
 
 def _value(text: str) -> float | bool | str | None:
-    """Return what a plain scalar stands for."""
+    """Return the value of a plain scalar."""
     if text in _WORDS:
         return _WORDS[text]
     return float(text) if _NUMBER.fullmatch(text) else text

@@ -80,12 +80,12 @@ def from_file(path: str | os.PathLike[str]) -> Model:
 
 
 def from_bytes(data: bytes, name: str) -> Model:
-    """Read a model from the bytes of a file; `name` is what messages call it."""
+    """Read a model from the bytes of a file; `name` is its name in messages."""
     return _model(Source(name, _decoded(data, name)))
 
 
 def from_text(text: str, name: str = "<text>") -> Model:
-    """Read a model from text; `name` is what messages call it.
+    """Read a model from text; `name` is its name in messages.
 
     >>> from_text("name: empty").mechanism.name
     'empty'
@@ -121,7 +121,7 @@ def _model(source: Source) -> Model:
 
 
 class _Reading:
-    """The sections of a file one by one, in an order in which each finds what it refers to."""
+    """The sections of a file one by one, in an order in which each finds the names that it refers to."""
 
     def __init__(self, source: Source, root: MapNode) -> None:
         self._source, self._root = source, root
@@ -261,7 +261,7 @@ class _Reading:
         return found
 
     def _motors(self) -> dict[str, Motor]:
-        """Return what motors do, whose efforts are given in calls."""
+        """Return the motors, whose efforts are given in calls."""
         found = {}
         for name, node in self._section("motors"):
             with self._element("motors", name, node):
@@ -344,7 +344,7 @@ def _mass_properties(context: FileContext, node: MapNode) -> MassProperties:
 
 
 def _drawn_shapes(context: FileContext, node: Node) -> tuple[Shape, ...]:
-    """Read what a body looks like: a list of shapes, each with its sizes and its place."""
+    """Read the appearance of a body: a list of shapes, each with its sizes and its place."""
     items = values.listing(node, "shapes").items
     return tuple(_drawn_shape(context, values.mapping(item, f"shapes[{k}]")) for k, item in enumerate(items))
 
@@ -402,7 +402,7 @@ def _text(node: Node) -> str:
 
 
 def _culprit(node: MapNode, message: str) -> Mark | None:
-    """Return the place of what a message about an element is about: the key it begins with, or a name it quotes."""
+    """Return the place that a message about an element is about: the key it begins with, or a name it quotes."""
     begin, *_ = re.split(r"\W", message, maxsplit=1)
     if begin in node.items:
         return node.items[begin].mark

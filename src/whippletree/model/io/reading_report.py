@@ -1,4 +1,4 @@
-"""What was not understood, changed or guessed when a file of another program was read, or left out of one written."""
+"""The report on a file of another program: parts not understood, changed or guessed, or left out when written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = ["KINDS", "ReadingReport", "Remark"]
 
 KINDS = ("guessed", "changed", "kept aside", "not understood", "left out")
-"""What a remark is about, the gravest first: data that the file does not have, data that became something else, data
+"""The kinds of remarks, the gravest first: data that the file does not have, data that became something else, data
 that the mechanism does not use but the model keeps, what was not read, and what a file that is written has no place
 for."""
 

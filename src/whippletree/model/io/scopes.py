@@ -1,4 +1,4 @@
-"""What the names and functions in a file's expressions stand for."""
+"""The meanings of names and functions in a file's expressions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class NamedExpression(NamedTuple):
 
 
 class Names:
-    """The parameters and definitions of a file, and what they come to.
+    """The parameters and definitions of a file, and their values.
 
     A parameter is a number. One that is given by an expression in other names follows these. A definition is a name for
     an expression, which may be one in coordinates, places and time; those are computed when there are joints.
@@ -132,7 +132,7 @@ class Names:
         return tuple(used), law
 
     def _declare(self) -> None:
-        """Declare the parameters, and compute what follows them; what moves is put off."""
+        """Declare the parameters, and compute the definitions of them; those of moving quantities are put off."""
         numbers = NumberScope(self)
         for name, entry in self._entries.items():
             if entry.kind == "parameter" and not any(need in self._entries for need in entry.needs) and not entry.law:
@@ -184,7 +184,7 @@ class NumberScope:
         self._names = names
 
     def name(self, name: str) -> Scalar:
-        """Return a constant, a parameter or what a definition comes to."""
+        """Return the value of a constant, a parameter or a definition."""
         names = self._names
         if name in CONSTANTS:
             _unambiguous(name, names)
@@ -221,7 +221,7 @@ class LawScope:
         self._own = (TIME, *LENGTHS) if of_length else (TIME,)
 
     def name(self, name: str) -> Scalar:
-        """Return time, a spring's elongation, or what any other name stands for."""
+        """Return time, a spring's elongation, or the value of any other name."""
         if name in self._own:
             _unambiguous(name, self._names)
             own: ca.SX = self._mechanism.time if name == TIME else getattr(self._mechanism, name)

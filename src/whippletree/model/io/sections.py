@@ -38,7 +38,7 @@ _AXES = ("x", "y", "z", "-x", "-y", "-z")
 _ELEMENTS = "whippletree.elements."
 
 Entry: TypeAlias = "str | float | bool | Sequence[Entry] | Mapping[str, Entry] | None"
-"""What a file holds in one place: a word, a number, or lists and mappings of such."""
+"""The value of a key in a file: a word, a number, or lists and mappings of such."""
 
 Section: TypeAlias = dict[str, Entry]
 """An element of a file, by its keys."""
@@ -217,7 +217,7 @@ class Sections:
         return self._declared(use, closure, "closure")
 
     def _drive(self, use: ClosureUse, motion: Motion) -> Section:
-        """Return a drive; what follows a spline or a table through time says just that."""
+        """Return a drive; one that follows a spline or a table through time names just that."""
         t, parameters = ca.SX.sym("t"), ca.SX.sym("parameter", len(motion.arguments))
         column = ca.SX(motion.function(t, parameters))
         given = self._given(motion.arguments, use.name)
@@ -257,7 +257,7 @@ class Sections:
         return {**self._declared(use, use.force, "force"), **({"initial": initial} if any(initial) else {})}
 
     def _declared(self, use: ClosureUse | ForceUse, element: DeclaredClosure | Force, family: str) -> Section:
-        """Return an element as its type declares it: its word with what it is on, and its fields."""
+        """Return an element as its type declares it: its word with its places and joints, and its fields."""
         word, n, m = element.word, element.n_sides, element.n_coordinates
         built_in = _check_known(family, use.name, element, word)
         own: Section = {}
@@ -281,7 +281,7 @@ class Sections:
         return [self._place_of(side, whole=many) for side in sides], {} if many else self._points_on(sides)
 
     def _told(self, use: ClosureUse | ForceUse, name: str, value: Any) -> Section:
-        """Return what a file says of an argument: no number as it is, a formula by its entries."""
+        """Return the entry of an argument in a file: numbers, flags and words as they are, a formula by its entries."""
         what = quantities(use.force if isinstance(use, ForceUse) else use.closure).get(name)
         if isinstance(value, Formula):
             assert isinstance(use, ForceUse)
@@ -463,7 +463,7 @@ def _same(a: Sequence[Scalar], b: Sequence[float]) -> bool:
 
 
 def _numbers_among(written: Sequence[str]) -> list[float | str]:
-    """Return texts, and what is a number as such."""
+    """Return texts as they are, and numbers as numbers."""
     found: list[float | str] = []
     for text in written:
         try:
@@ -474,7 +474,7 @@ def _numbers_among(written: Sequence[str]) -> list[float | str]:
 
 
 def _given(what: JointRange | Motor) -> Section:
-    """Return what a range or a motor says."""
+    """Return the section of a range or a motor."""
     return {key: value for key, value in vars(what).items() if value is not None}
 
 

@@ -29,7 +29,7 @@ ABOUT_ALL = ("coordinates", "velocities", "states", "accelerations", "efforts", 
 
 
 class FileContext(NamedTuple):
-    """What values can be about."""
+    """The vocabulary of the values in a file."""
 
     mechanism: Mechanism
     names: Names
@@ -45,7 +45,7 @@ class FileContext(NamedTuple):
 
 
 FileValue: TypeAlias = Any
-"""What a reader makes of a node of a file: a number, an expression, a list or mapping of them, an element."""
+"""The value of a node of a file: a number, an expression, a list or mapping of them, an element."""
 
 Reader: TypeAlias = Callable[[FileContext, Node, str], FileValue]
 
@@ -310,7 +310,7 @@ def _is_pose(node: Node) -> bool:
 
 
 def laws_by_name(context: FileContext, node: Node, what: str) -> dict[str, FileValue]:
-    """Read laws by name: one, or a list where what is named has several."""
+    """Read laws by name: one, or a list for an element that has several."""
     found: dict[str, object] = {}
     for name, item in mapping(node, what, " from names to expressions").items.items():
         own = f"{what}: {quoted(name)}"
@@ -333,7 +333,7 @@ def joints(context: FileContext, node: Node, what: str) -> list[str]:
 
 
 def outputs(context: FileContext, node: Node, what: str) -> list[str]:
-    """Read names of what is to be shown: an element, alone or before a dot; or a word for all."""
+    """Read names of outputs: an element, alone or before a dot; or a word for all."""
     found = words(context, node, what)
     d = context.mechanism.describe()
     named = [x.name for group in (d.joints, d.bodies, d.frames, d.states, d.forces, d.closures) for x in group]

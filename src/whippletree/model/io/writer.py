@@ -26,7 +26,7 @@ __all__ = ["to_file", "to_text"]
 
 
 def to_file(model: Model | Mechanism, path: str | os.PathLike[str], text: str | None = None) -> None:
-    """Write a model or a mechanism as a file, whole or not at all; `text` is what it holds instead of YAML."""
+    """Write a model or a mechanism as a file, whole or not at all; `text` replaces the YAML."""
     try:
         named = checked_path(path)
         what = obstacle(named)
@@ -78,7 +78,7 @@ def to_text(model: Model | Mechanism) -> str:
 
 
 def _written(model: Model | Mechanism, stem: str) -> tuple[str, dict[str, bytes]]:
-    """Return the text of a file, and what the files beside it hold, whose names begin with the stem."""
+    """Return the text of a file, and the contents of the files beside it, whose names begin with the stem."""
     whole = model if isinstance(model, Model) else Model(model)
     if not isinstance(whole.mechanism, Mechanism):
         raise FileError(f"give a mechanism, or what was read from a file; got {shown(model)}")
@@ -90,7 +90,7 @@ def _written(model: Model | Mechanism, stem: str) -> tuple[str, dict[str, bytes]
 
 
 def _check(description: Description, text: str, beside: Mapping[str, bytes]) -> None:
-    """Check that what is written is read back as what it was made from."""
+    """Check that the written text is read back as the description that it was made from."""
     what = f'mechanism "{description.name}" cannot be written as a file'
     try:
         again = (_read_beside(text, beside) if beside else from_text(text)).mechanism.describe()
@@ -108,7 +108,7 @@ def _read_beside(text: str, beside: Mapping[str, bytes]) -> Model:
 
 
 def _difference(a: Description, b: Description) -> str:
-    """Return what is not the same in two descriptions."""
+    """Return the difference between two descriptions."""
     pairs = zip(a.outline(), b.outline(), strict=True)
     kinds = ("the name", "a body", "a joint", "a closure", "a frame", "a parameter", "a force", "a state", "an event")
     for kind, (one, other) in zip(kinds, pairs, strict=True):

@@ -1,4 +1,4 @@
-"""`python -m whippletree.simulate.loop_compiler.make_loops`: make anew what the package carries of its time loops."""
+"""`python -m whippletree.simulate.loop_compiler.make_loops`: make the time loops that the package carries."""
 
 from __future__ import annotations
 

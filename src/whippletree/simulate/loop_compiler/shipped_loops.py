@@ -1,4 +1,4 @@
-"""What the package carries of its time loops (see `loop_code`), and the source files that it belongs to."""
+"""The time loops that the package carries (see `loop_code`), and the source files that they belong to."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def object_code(text: str, level: str, triple: str = "x86_64-unknown-linux-gnu")
 
 
 def write_shipped(folder: Path = SHIPPED) -> None:
-    """Make what the package carries: a table, the loops in LLVM's language, and object files; about two minutes."""
+    """Make the time loops of the package: a table, the loops in LLVM's language, object files; about two minutes."""
     files = source_files()
     table = {
         "source": source_digest(files),
@@ -87,7 +87,7 @@ def write_shipped(folder: Path = SHIPPED) -> None:
 
 
 def made_by() -> dict[str, str]:
-    """Return the versions of what the loops are made by."""
+    """Return the versions of the programs that make the loops."""
     versions = {"numba": numba.__version__, "llvmlite": llvmlite.__version__, "numpy": np.__version__}
     return versions | {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
 
