@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import casadi as ca
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -23,7 +24,7 @@ from support.loop_models import built
 from support.random_loops import MEMBERS, case
 from support.random_trees import random_mechanism, random_states
 from support.sampling import deep, sampled, shared
-from whippletree.elements.joints import Fixed
+from whippletree.elements.joints import Fixed, Spherical
 from whippletree.formulations.methods import registry
 
 Array = np.ndarray
@@ -380,7 +381,7 @@ def test_runs_in_natural_coordinates(bodies: int, own: object) -> None:
 
 
 def test_armature_in_natural_coordinates() -> None:
-    """It is the mass of the joint's coordinate, which is then an unknown; that of a ball is refused by runs."""
+    """It is the mass of the joint's coordinate, which is then an unknown."""
     s = limb(3, 0.3).build()
     natural = s.natural
     own = [part.where.start for part in natural.relative]
@@ -389,8 +390,101 @@ def test_armature_in_natural_coordinates() -> None:
     q, v = s.random(4), np.random.default_rng(4).normal(size=s.nv)
     _, rates = natural.state(q, v)
     assert 0.5 * rates @ natural.mass_matrix @ rates == pytest.approx(s.energy(q, v).kinetic, rel=1e-12)
-    with pytest.raises(wt.StateError, match=r'the velocities of the spherical joint "j3" are not their rates'):
-        chain(4, armature=True).build().simulate(0.1, formulation="natural", step=1e-3)
+
+
+def shoulder(bodies: int, ball: object, free: object = None) -> wt.Mechanism:
+    """A ball with armature on a link that moves, and perhaps a body that flies beside it."""
+    m = wt.Mechanism("shoulder")
+    own, on = m.parameter("own", 0.3) if ball == "parameter" else ball, m.ground
+    for k in range(bodies):
+        body = m.body(f"b{k}", wt.box((0.3, 0.1, 0.15), mass=1.0 + 0.1 * k, at=(0.15, 0.02, 0.01)))
+        at = (0.3 if k else 0.0, 0.0, 0.0)
+        if k == 1:
+            m.spherical("ball", on, body, at=at, armature=own)
+        elif k == 2 and free is not None:
+            m.free("flight", body, on, armature=free)  # walked backward
+        else:
+            m.revolute(f"j{k}", on, body, at=at, axis="xyz"[k % 3])
+        on = body
+    return m
+
+
+FLIGHT = [0.1, 0.2, 0.15, 0.3, 0.3, 0.3]
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(
+    ("bodies", "ball", "free"),
+    [(2, "parameter", None), (3, [0.1, 0.2, 0.15], FLIGHT), *deep([(3, 0.2, None), (4, 0.1, 0.2), (9, 0.1, FLIGHT)])],
+)
+def test_balls_and_free_joints_in_natural_coordinates(bodies: int, ball: object, free: object) -> None:
+    """The child's axes in a parent that moves have constant masses: the mechanism with loops over blocks, too."""
+    s = shoulder(bodies, ball, free).build()
+    given = {"parameters": {"own": 0.5}} if ball == "parameter" else {}
+    q, v = s.random(4), 2.0 * np.random.default_rng(4).normal(size=s.nv)
+    natural, (x, rates) = s.natural, s.natural.state(q, v, **given)
+    assert 0.5 * rates @ natural.mass_at(given.get("parameters") and [0.5]) @ rates == pytest.approx(
+        s.energy(q, v, **given).kinetic, rel=1e-12
+    )
+    assert np.abs(natural.rows_at(x, rates)[0] @ rates).max() < 1e-12
+    assert relative(np.concatenate(natural.joint_state(x, rates, near=q)), np.concatenate([q, v])) < TOLERANCE
+    start = {"q": q, "v": v, **given}
+    expected = s.simulate(0.3, tolerance=1e-10, **start).q[-1]
+    for how in ({}, {"projections": True}):
+        far = [relative(s.simulate(0.3, formulation="natural", step=h, **how, **start).q[-1], expected) for h in STEPS]
+        assert far[0] < 1e-3
+        assert far[1] < 0.3 * far[0]
+    run = s.simulate(0.02, formulation="natural", step=1e-3, iterations=3, **start)
+    stepper = s.realtime(step=1e-3, method="natural", iterations=3, **start)
+    for _ in range(20):
+        stepper.step()
+    assert relative(stepper.q, run.q[-1]) < 1e-9
+
+
+STEPS = (1e-3, 5e-4)
+
+
+@pytest.mark.rest
+def test_armature_that_no_body_could_have_in_natural_coordinates() -> None:
+    """All about one axis is a negative mass along it, which projections alone hold."""
+    s = shoulder(2, [0.0, 0.0, 0.3]).build()
+    q, v = s.random(4), 2.0 * np.random.default_rng(4).normal(size=s.nv)
+    with pytest.raises(wt.StateError, match=r'armatures of joint "ball" is more .* needs projections=True'):
+        s.simulate(0.1, q=q, v=v, formulation="natural", step=1e-3)
+    with pytest.raises(wt.StateError, match="needs projections=True"):
+        s.realtime(step=1e-3, method="natural")
+    expected = s.simulate(0.5, tolerance=1e-10, q=q, v=v).q[-1]
+    start = {"q": q, "v": v, "formulation": "natural", "projections": True}
+    far = [relative(s.simulate(0.5, step=h, **start).q[-1], expected) for h in STEPS]
+    assert far[0] < 1e-2
+    assert far[1] < 0.3 * far[0]
+    assert s.simulate(10.0, step=1e-3, **start).certificate.energy_drift < 1e-3
+    with pytest.raises(wt.StateError, match=r'armature of the free joint "flight" must be one number'):
+        shoulder(3, 0.1, [0.1] * 5 + [0.2]).build().simulate(0.1, formulation="natural", step=1e-3)
+
+
+def test_armature_of_a_joint_of_other_makers_in_natural_coordinates() -> None:
+    """Velocities that are neither rates nor those of a ball: accelerations work, and runs say why they do not."""
+    m = wt.Mechanism("skewed")
+    m.joint("S", m.ground, m.body("b", wt.rod(1.0, mass=1.0)), Skewed(), armature=0.2)
+    s = m.build()
+    q, v = s.q0, np.array([0.3, -0.2, 0.5])
+    found, expected = (s.forward_dynamics(q, v, formulation=name) for name in ("natural", "articulated"))
+    assert relative(found, expected) < 1e-6
+    with pytest.raises(wt.StateError, match=r'joint "S" is no mass of anything'):
+        s.simulate(0.1, formulation="natural", step=1e-3)
+
+
+class Skewed(Spherical):
+    """A ball whose velocities are in other axes."""
+
+    kind = "skewed_ball"
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        return ca.densify(ca.vertcat(2.0 * ca.SX.eye(3), ca.SX.zeros(3, 3)))
+
+    def rate_map(self, q: ca.SX) -> ca.SX:
+        return 2.0 * super().rate_map(q)
 
 
 @pytest.mark.rest
@@ -485,7 +579,7 @@ def test_names_that_a_user_has_given_already_are_not_given_again() -> None:
 
 
 def test_armature_of_a_ball_on_the_ground_is_an_inertia_of_its_body() -> None:
-    """As the pages on natural coordinates say, whose runs refuse the one and take the other."""
+    """It is kinetic energy of the turning rate, and of nothing else."""
     found = []
     for armature, more in ((0.2, 0.0), (0.0, 0.2)):
         m = wt.Mechanism("ball")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureCoordinate
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.natural.natural_conditions import (
+    TURNED,
     HeldClosure,
     NaturalConditions,
     natural_conditions,
@@ -46,6 +47,7 @@ from whippletree.kernels.lowering import StraightLine
 from whippletree.model.names import quoted
 from whippletree.natural.natural_fit import fit_bodies, fit_joint
 from whippletree.programs.loop_program import LoopProgram
+from whippletree.spatial import skew
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
 from whippletree.system.equations import Equations
@@ -122,7 +124,9 @@ class NaturalCoordinates:
         values = {p.symbol.name(): p.value for p in described.parameters}
         inertias = [node.inertia for node in walk.nodes]
         made = make_natural_model(names, inertias, natural_joints(walk, self.closure_set, joints), frames, values)
-        return replace(made, relative=self._relative_joints(made))
+        armed = [k for k, joint in enumerate(made.joints) if joint.armature is not None]
+        turned = tuple(k for k in armed if _turns(made.joints[k]))
+        return replace(made, relative=self._relative_joints(made, armed, turned), turned=turned)
 
     @made_once
     def walk(self) -> Unrolled:
@@ -144,16 +148,13 @@ class NaturalCoordinates:
         """Return the joint that a closure's coordinate belongs to, among those of the model."""
         return len(self.walk.nodes) + coordinate.cut if coordinate.cut is not None else int(coordinate.node or 0)
 
-    def _relative_joints(self, model: NaturalModel) -> tuple[int, ...]:
+    def _relative_joints(self, model: NaturalModel, armed: Sequence[int], turned: Sequence[int]) -> tuple[int, ...]:
         """Return the joints whose coordinates are unknowns.
 
         Closures depend on them, or the type states nothing, or they have armature, which is then their mass.
         """
         found = {self._joint_of(c) for one in self._described_conditions for c in one.coordinates}
-        armed = [k for k, joint in enumerate(model.joints) if joint.armature is not None]
-        for k in armed:
-            _refuse_turning_rates(model.joints[k])
-        found |= set(armed)
+        found |= {*armed} - {*turned}
         bare = unstated(model)
         found |= {k for k, joint in enumerate(model.joints) if joint in bare and joint.joint.nq == joint.joint.nv}
         return tuple(sorted(found))
@@ -189,15 +190,18 @@ class NaturalCoordinates:
 
     @property
     def relative(self) -> tuple[NaturalPart, ...]:
-        """The coordinates of joints that are unknowns beside the elements: gears depend on them, or they have mass."""
+        """The coordinates of joints that are unknowns beside the elements: gears depend on them, or they have mass.
+
+        Of a ball or free joint with armature these are the axes and the origin of the child, as its parent sees them.
+        """
         names = ["ground", *(body.name for body in self.model.bodies)]
         found = []
-        for k, where in self.model.relative_places().items():
+        for k, where in {**self.model.relative_places(), **self.model.turned_places()}.items():
             joint = self.model.joints[k]
             bodies = tuple(names[frame.node + 1] for frame in joint.frames)
-            for i, label in enumerate(joint.joint.position_labels):
-                place = slice(where.start + i, where.start + i + 1)
-                found.append(NaturalPart(f"{joint.name} {label}", bodies, False, place))
+            labels = TURNED if k in self.model.turned else joint.joint.position_labels
+            for i, label in zip(range(where.start, where.stop), labels, strict=False):
+                found.append(NaturalPart(f"{joint.name} {label}", bodies, False, slice(i, i + 1)))
         return tuple(found)
 
     @property
@@ -405,6 +409,13 @@ class NaturalCoordinates:
             places = [*(motion.x[one.index] for one in free), *(q[in_q] for _, in_q, _ in own)]
             rates = [motion.velocity[one.index] for one in free]
             rates += [joint.rate_map(q[in_q]) @ v[in_v] for joint, in_q, in_v in own]
+            for k in self.model.turned:
+                in_q, in_v = self.joint_slices[k]
+                joint = self.model.joints[k].joint
+                shift, own_v = joint.shift(joint.configuration(q[in_q])), v[in_v]
+                R = shift.rotation()
+                places += [ca.vec(R), *([shift.position()] if joint.nv > 3 else [])]
+                rates += [ca.vec(R @ skew(own_v[0:3])), *([R @ own_v[3:6]] if joint.nv > 3 else [])]
             return ca.SX(ca.vertcat(ca.SX(0, 1), *places, *rates))
 
         return natural_kernel(self, "natural coordinates", dict(self._symbols), 2 * self.n_coordinates, make)
@@ -490,16 +501,28 @@ class NaturalCoordinates:
         return html_section(self._head(), html_table(self._table(), ("", "name", "bodies")), conditions)
 
 
-def _refuse_turning_rates(joint: NaturalJoint) -> None:
-    """Refuse armature of velocities that are no rates of coordinates: those of a ball would not be constant masses."""
-    q = ca.SX.sym("q", joint.joint.nq)
-    rates = joint.joint.rate_map(q)
-    if not rates.is_square() or not (rates - ca.SX.eye(joint.joint.nv)).is_zero():
-        raise StateError(
-            f"in natural coordinates armature is the mass of a joint's coordinates, and the velocities of the "
-            f"{joint.joint.kind} joint {quoted(joint.name)} are not their rates: take its armature away, or run in the "
-            "coordinates of joints"
-        )
+def _turns(joint: NaturalJoint) -> bool:
+    """Tell whether the velocities of a joint with armature are those of a ball or free joint, and not rates.
+
+    Others that are no rates of coordinates are refused, and armature that would not be constant masses.
+    """
+    kind, a = joint.joint, joint.armature
+    q = ca.SX.sym("q", kind.nq)
+    rates = kind.rate_map(q)
+    if rates.is_square() and (rates - ca.SX.eye(kind.nv)).is_zero():
+        return False
+    known = kind.nv in (3, 6) and (kind.joint_map(kind.configuration(q)) - ca.SX.eye(6)[:, : kind.nv]).is_zero()
+    if known and (a is None or all((a[i] - a[3]).is_zero() for i in range(4, a.numel()))):
+        return True
+    why = (
+        "must be one number for its three displacements, which are along axes that turn: give it one"
+        if known
+        else "is no mass of anything, its velocities being no rates of its coordinates: take it away"
+    )
+    raise StateError(
+        f"in natural coordinates the armature of the {kind.kind} joint {quoted(joint.name)} {why}, or run in the "
+        "coordinates of joints"
+    )
 
 
 def _body_name(where: dict[str, tuple[int, Any]], node: int) -> str:

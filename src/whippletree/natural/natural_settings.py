@@ -8,12 +8,13 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
-from whippletree.model.names import suggestion
+from whippletree.model.names import quoted, suggestion
 from whippletree.natural.natural_coordinates import NaturalCoordinates
 from whippletree.simulate.run_arguments import positive
 from whippletree.system import System
+from whippletree.system.evaluator import ParameterValues
 
-__all__ = ["BOOK_STEP", "refuse_mechanism", "step_settings"]
+__all__ = ["BOOK_STEP", "refuse_masses", "refuse_mechanism", "step_settings"]
 
 BOOK_STEP = 8e-3
 """The step of example 8.6, to which the book's tolerances belong. A change of coordinates is one of accelerations times
@@ -28,6 +29,9 @@ _ALPHA = 1e7
 _STIFF = 640.0
 """The same times h^2, at least: a condition is then as stiff beside 4/h^2 M as in example 8.6, where h = 0.008. With
 less, multipliers that are corrected do not keep up."""
+
+_NEGATIVE = 1e-12
+"""Masses that are negative by less, relative to the largest of a joint, are zeros that rounding has missed."""
 
 _DAMPING = 25.0
 """h / mu unless given. An error that alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85
@@ -72,6 +76,26 @@ def _by_condition(
         zero = isinstance(given, int | float) and given == 0
         found[:] = 0.0 if zero else positive(given, name)
     return found
+
+
+def refuse_masses(natural: NaturalCoordinates, *, projections: bool, parameters: ParameterValues = None) -> None:
+    """Refuse armature of a ball that no body could have, unless projections hold conditions exactly.
+
+    The axes of the child in the parent have masses p_j = (a_1 + a_2 + a_3) / 2 - a_j, of which one is then negative; a
+    stiff condition on a negative mass, p z'' + alpha (z + mu z') = 0, has a root to the right.
+    """
+    if projections:
+        return
+    where = natural.model.turned_places()
+    M = natural.mass_at(parameters) if where else np.zeros((0, 0))
+    for k, place in where.items():
+        own = np.diag(M)[place]
+        if own.min() < -_NEGATIVE * own.max():
+            raise StateError(
+                f"one of the armatures of joint {quoted(natural.model.joints[k].name)} is more than the other two "
+                "together, which no body that turns could have: in natural coordinates that is a negative mass, and "
+                "needs projections=True"
+            )
 
 
 def refuse_mechanism(system: System, what: str, remedy: str) -> None:

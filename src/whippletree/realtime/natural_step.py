@@ -16,7 +16,7 @@ import numpy as np
 from whippletree.kernels.kernel import Array
 from whippletree.natural.natural_coordinates import fitted_joints
 from whippletree.natural.natural_loops import NaturalLoops
-from whippletree.natural.natural_settings import BOOK_STEP, refuse_mechanism, step_settings
+from whippletree.natural.natural_settings import BOOK_STEP, refuse_masses, refuse_mechanism, step_settings
 from whippletree.natural.natural_steps import NaturalSteps
 from whippletree.programs.loop_program import ItemLoop, LoopProgram, ProgramStep, RepeatedSteps, Segment
 from whippletree.programs.step_tables import Numbers, copied, segment
@@ -34,6 +34,7 @@ class NaturalStep(TracedStep):
         refuse_mechanism(system, 'method="natural"', "Take one of the methods in joint coordinates")
         super().__init__(system.kernels, options)
         self._natural = system.natural
+        refuse_masses(self._natural, projections=choice.projections)
         self._steps = NaturalSteps(self._natural, True, choice.projections, tuple(options.wrenches))
         self._settings = step_settings(
             self._natural, options.step, choice.alpha, choice.mu, projections=choice.projections

@@ -21,7 +21,7 @@ from whippletree.model.argument_types import JointValues
 from whippletree.model.names import suggestion
 from whippletree.natural.natural_coordinates import NaturalCoordinates
 from whippletree.natural.natural_march import March
-from whippletree.natural.natural_settings import BOOK_STEP, refuse_mechanism, step_settings
+from whippletree.natural.natural_settings import BOOK_STEP, refuse_masses, refuse_mechanism, step_settings
 from whippletree.natural.natural_steps import NaturalSteps
 from whippletree.results.certificate import Certificate
 from whippletree.results.measure import looked_at, measured
@@ -175,13 +175,15 @@ class NaturalRun:
         self.system, self.options, self.natural = system, options, system.natural
         self.t = finite(t, "t0")
         self.parameters = system_interface.checked_parameters(system, parameters)
+        refuse_masses(self.natural, projections=options.projections, parameters=self.parameters)
         self.q = system.q0 if q is None else system_interface.start_configuration(system, q, self.t, self.parameters)
         self.v = (
             system.v0 if v is None else system_interface.start_velocities(system, self.q, v, self.t, self.parameters)
         )
         system_interface.check_closures(system, self.q, self.v, self.t, self.parameters)
         self.tau = np.zeros(system.nv) if tau is None else system_interface.checked_efforts(system, tau)
-        self.loaded = bool(system.description.forces) or bool(self.tau.any())
+        pushed = self.natural.model.pushed_by_armature
+        self.loaded = bool(system.description.forces) or bool(self.tau.any()) or pushed
         self.steps = _steps(self.natural, self.loaded, options.projections)
 
     @made_once

@@ -10,6 +10,9 @@ unknowns beside the elements. They are tied to them by H^T e = 0, with the joint
 e (`elements.closures.relative`): for an angle by both its sine and its cosine, c sin q - s cos q, which is at no angle
 at an extremum, and for a displacement by its projection on the axis. A joint type that does not state what it holds has
 e = 0 in full, and its coordinates are unknowns.
+
+Balls and free joints with armature: the child's axes (and origin) in the parent are unknowns, which are products of
+what both bodies have; the armature is their mass (`natural_model.turned_efforts`).
 """
 
 from __future__ import annotations
@@ -29,7 +32,11 @@ from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.foundation.once import made_once
 from whippletree.symbolic.arithmetic import entries
 
-__all__ = ["ConditionValues", "HeldClosure", "NaturalConditions", "natural_conditions"]
+__all__ = ["TURNED", "ConditionValues", "HeldClosure", "NaturalConditions", "natural_conditions"]
+
+
+TURNED = (*(f"{of} axis along {along}" for of in "xyz" for along in "xyz"), *(f"origin along {c}" for c in "xyz"))
+"""What is unknown of a child that turns every way in its parent, and has armature there."""
 
 
 class HeldClosure(NamedTuple):
@@ -130,6 +137,12 @@ def natural_conditions(
         joint = model.joints[k]
         names += [f"{joint.name}: {label}" for label in _gap_labels(joint)]
         parts.append(_gap(joint, x[own], tuple(frame_side(model, places, frame) for frame in joint.frames)))
+    for k, own in model.turned_places().items():
+        joint = model.joints[k]
+        parent, child = (frame_side(model, places, frame) for frame in joint.frames)
+        names += [f"{joint.name}: {label}" for label in TURNED[: own.stop - own.start]]
+        seen = ca.vertcat(ca.vec(parent.R.T @ child.R), parent.R.T @ (child.p - parent.p))
+        parts.append(x[own] - seen[: own.stop - own.start])
     for name, closure, frames, coordinates in held:
         names += [f"{name}: {label}" for label in closure.labels]
         q = ca.SX(ca.vertcat(ca.SX(0, 1), *(x[i] for i in coordinates)))

@@ -36,6 +36,7 @@ from whippletree.formulations.natural.natural_model import (
     NaturalJoint,
     NaturalModel,
     make_natural_model,
+    turned_efforts,
 )
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.node import AngularState, Node
@@ -196,6 +197,7 @@ def natural_forces(walk: Unrolled, model: NaturalModel) -> ca.SX:
     made = _Assembly(walk, model, NaturalMotion.of(walk, model))
     made.bodies()
     made.tree_joints(None)
+    made.turned_joints()
     return ca.densify(ca.SX(ca.vertcat(ca.SX(0, 1), *(made.right[i] for i in range(model.n_coordinates)))))
 
 
@@ -345,6 +347,13 @@ class _Assembly:
                 if node.armature is not None:
                     parts = (self._by_place(rate), entries(ca.densify(rate.bias)), entries(node.armature))
                     self.armed += map(RateRow, *parts)
+
+    def turned_joints(self) -> None:
+        """Add the efforts by which armature of balls and free joints is less than its masses in M make of it."""
+        for k in self.model.turned:
+            effort = turned_efforts(self.model.joints[k].armature, self.walk.nodes[k].v)
+            for e, block in self.rates[f"node {k}"].on.items():
+                self._push(e, block.T @ effort)
 
     def closures(self, closure_set: ClosureSet) -> None:
         """Add the closures that are not joints whose elements are shared."""

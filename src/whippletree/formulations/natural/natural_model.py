@@ -37,7 +37,7 @@ import numpy.typing as npt
 from whippletree.elements.joints import Joint
 from whippletree.errors import StateError
 from whippletree.formulations.nodes.frame_states import NodeFrame
-from whippletree.spatial import RigidInertia
+from whippletree.spatial import RigidInertia, cross
 
 __all__ = [
     "RULES",
@@ -49,6 +49,7 @@ __all__ = [
     "ProductCondition",
     "SharingRule",
     "make_natural_model",
+    "turned_efforts",
 ]
 
 GROUND = -1
@@ -222,6 +223,7 @@ class NaturalModel:
     linear: tuple[LinearCondition, ...]
     joints: tuple[NaturalJoint, ...]
     relative: tuple[int, ...] = ()  # joints whose own coordinates are unknowns beside the elements
+    turned: tuple[int, ...] = ()  # balls and free joints with armature: the child's pose in the parent is unknown
 
     @property
     def free(self) -> tuple[NaturalElement, ...]:
@@ -230,8 +232,9 @@ class NaturalModel:
 
     @property
     def n_coordinates(self) -> int:
-        """The number of natural coordinates, relative ones included."""
-        return 3 * len(self.free) + sum(self.joints[k].joint.nv for k in self.relative)
+        """The number of natural coordinates, those of joints included."""
+        ends: list[int] = [where.stop for where in (*self.relative_places().values(), *self.turned_places().values())]
+        return max(ends, default=3 * len(self.free))
 
     def places(self) -> dict[int, slice]:
         """Return where the coordinates of each free element are."""
@@ -245,17 +248,63 @@ class NaturalModel:
             at = found[k].stop
         return found
 
+    def turned_places(self) -> dict[int, slice]:
+        """Return where poses of children in their parents are: axes one by one, and the origin behind a free joint."""
+        found, at = {}, 3 * len(self.free) + sum(self.joints[k].joint.nv for k in self.relative)
+        for k in self.turned:
+            found[k] = slice(at, at + (9 if self.joints[k].joint.nv == 3 else 12))
+            at = found[k].stop
+        return found
+
     def armature(self) -> dict[int, ca.SX]:
-        """Return the inertias of joints' own rates, by the places of relative coordinates."""
+        """Return the inertias of joints' own rates, by the places of their coordinates."""
         found: dict[int, ca.SX] = {}
         for k, where in self.relative_places().items():
             own = self.joints[k].armature
             found |= {} if own is None else {where.start + i: own[i] for i in range(own.numel())}
+        for k, where in self.turned_places().items():
+            masses = _turned_masses(self.joints[k].armature)
+            found |= dict(zip(range(where.start, where.stop), masses, strict=False))
         return found
+
+    @property
+    def pushed_by_armature(self) -> bool:
+        """Whether some armature comes with efforts that follow from velocities (`turned_efforts`)."""
+        return any(
+            not turned_efforts(joint.armature, ca.SX.sym("v", joint.joint.nv)).is_zero()
+            for joint in (self.joints[k] for k in self.turned)
+        )
 
     def home(self, element: NaturalElement) -> int:
         """Return the body that says where an element is: the ground, or the first one."""
         return min(element.places)  # not empty: an element is on at least one body
+
+
+def _turned_masses(a: ca.SX | None) -> list[ca.SX]:
+    """Return the masses of the child's axes in the parent, three for each, and of its origin (`turned_efforts`)."""
+    assert a is not None
+    half = (a[0] + a[1] + a[2]) / 2
+    return [half - a[j] for j in range(3) for _ in range(3)] + 3 * [a[-1]]
+
+
+def turned_efforts(a: ca.SX | None, v: ca.SX) -> ca.SX:
+    """Return the efforts (nv) by which armature a of a ball or a free joint is less than constant masses make of it.
+
+    The axes e_j of the child in the parent, with masses p_j = (a_1 + a_2 + a_3) / 2 - a_j, are a body without weight or
+    place that turns as the child does in the parent: from e_j' = w x e_j, in the child's axes, follows
+
+        sum p_j e_j'^2 = sum p_j (w^2 - w_j^2) = sum a_j w_j^2
+
+    A body's equations have w x a w beside a w', which armature has not, and a mass a at the child's origin has a w x u
+    beside a u'. Neither does any work.
+
+    >>> turned_efforts(ca.SX([1, 1, 1]), ca.SX.sym("w", 3)).is_zero()
+    True
+    """
+    assert a is not None
+    w = v[0:3]
+    turning = ca.vertcat((a[2] - a[1]) * w[1] * w[2], (a[0] - a[2]) * w[2] * w[0], (a[1] - a[0]) * w[0] * w[1])
+    return ca.SX(ca.vertcat(turning, *([a[3] * cross(w, v[3:6])] if v.numel() == 6 else [])))
 
 
 @dataclass(eq=False)
