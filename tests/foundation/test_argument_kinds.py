@@ -96,3 +96,14 @@ def test_functions_of_users_fail_as_they_do() -> None:
 def test_long_messages_are_shown_by_their_beginning_and_end() -> None:
     said = str(wt.ModelError(f"it begins {'x' * 100_000} and ends"))
     assert len(said) <= 4000 and said.startswith("it begins") and said.endswith("and ends")
+
+
+def test_a_call_with_an_unknown_argument_names_the_known_ones() -> None:
+    with pytest.raises(TypeError, match=r"argument 'thickness'; it takes radius=, wall=$"):
+        wt.tube(radius=0.1, thickness=0.01)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"2 were given; it takes radius=, wall=$"):
+        wt.tube(0.1, 0.01)  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"'g'; it takes name=, gravity=$"):
+        wt.Mechanism("m", g=9.81)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"argument: 'path'$"):
+        wt.write(wt.Mechanism("m"))  # type: ignore[call-arg]

@@ -304,6 +304,7 @@ REFUSED = [
     (["stiffness must not be negative"], lambda m: m.limit("X", "A", upper=1, stiffness=-1)),
     (["quaternion"], lambda m: m.limit("X", "flight", upper=1, stiffness=1)),
     (["effort must be a number"], lambda m: m.actuator("X", "A", effort=None)),
+    (["effort is a function", "f(m.time)"], lambda m: m.actuator("X", "A", effort=lambda t: 2 * t)),
     (["effort is of CasADi's type MX"], lambda m: m.actuator("X", "A", effort=ca.MX.sym("x"))),
     (["effort must be one number"], lambda m: m.actuator("X", "A", effort=m.position("a"))),
     (['effort depends on "stray"', ".state"], lambda m: m.actuator("X", "A", effort=ca.SX.sym("stray"))),

@@ -173,7 +173,7 @@ def test_handles():
     joint = m.revolute("J", a, b)
     assert (str(a), a.name, str(joint), m.ground.name) == ("a", "a", "J", "ground")
     assert "mechanism" not in repr(a)
-    assert repr(m) == '<Mechanism "pair": 2 bodies, 1 joints, 0 closures, 0 frames>'
+    assert repr(m) == '<Mechanism "pair": 2 bodies, 1 joint, 0 closures, 0 frames>'
     with pytest.raises(AttributeError):
         a.name = "c"
 

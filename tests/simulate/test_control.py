@@ -484,3 +484,13 @@ def test_an_event_may_end_a_run_at_a_sample(period: float, tmp_path: Path) -> No
     assert run.t == pytest.approx([0.0, 0.1, 0.2, 0.3])
     assert run.certificate.stopped == ""
     same(wt.resume(path, controller=nothing), run)
+
+
+def test_a_controller_of_three_arguments_is_refused() -> None:
+    with pytest.raises(wt.StateError, match=r"four arguments, \(t, q, v, z\)"):
+        pendulum().simulate(0.2, controller=lambda t, q, v: [0.0], period=0.1)  # type: ignore[misc, arg-type]
+
+
+def test_the_effort_of_a_controller_is_a_quantity_of_the_joint() -> None:
+    run = pendulum().simulate(0.4, every=0.1, controller=lambda t, q, v, z: [2.0 * t], period=0.2)
+    np.testing.assert_allclose(run["A.effort"], [0.0, 0.0, 0.4, 0.4, 0.4], atol=1e-15)

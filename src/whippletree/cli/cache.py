@@ -6,6 +6,7 @@ import os
 import warnings
 
 from whippletree.errors import CacheError, CacheWarning
+from whippletree.foundation.short_text import counted
 from whippletree.kernels.cache import open_cache
 
 __all__ = ["cache_in_words", "clear", "prune", "size_in_words"]
@@ -54,4 +55,4 @@ def size_in_words(entries: int, size: int) -> str:
     '1 entry, 2.4 MB'
     """
     unit, scale = ("MB", 1e6) if size >= 1e6 else ("kB", 1e3)
-    return f"{entries} {'entry' if entries == 1 else 'entries'}, {size / scale:.1f} {unit}"
+    return f"{counted(entries, 'entry')}, {size / scale:.1f} {unit}"

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-__all__ = ["unfit_argument"]
+__all__ = ["taken_arguments", "unfit_argument"]
 
 _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
     type(None): ((type(None),), "None"),
@@ -73,6 +73,26 @@ def unfit_argument(function: Callable[..., Any], args: tuple[Any, ...], options:
             name = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__")
             return f"{name}(): {one} must be {_words(wanted)}, not {_picture(unfit)}"
     return ""
+
+
+def taken_arguments(function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+    """Name the arguments of a function if it is called with one that it does not have; nothing otherwise.
+
+    >>> def tube(*, radius: float, wall: float = 0.001) -> None: ...
+    >>> taken_arguments(tube, (), {"thickness": 0.1}), taken_arguments(tube, (), {"wall": 0.1})
+    ('it takes radius=, wall=', '')
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    by_name = [one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    by_place = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    kinds = {one.kind for one in parameters}
+    unknown = not {*options} <= {*by_name} and inspect.Parameter.VAR_KEYWORD not in kinds
+    too_many = len(args) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in kinds
+    names = [f"{name}=" for name in by_name if name != "self"]
+    return f"it takes {', '.join(names) or 'none'}" if unknown or too_many else ""
 
 
 class _NamesOfTypes(dict[str, Any]):

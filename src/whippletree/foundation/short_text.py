@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["COLUMNS", "LINES", "Named", "fields_text", "readable", "short_text"]
+__all__ = ["COLUMNS", "LINES", "Named", "counted", "fields_text", "readable", "short_text"]
 
 COLUMNS, LINES = 100, 20
 """The largest `repr` of a public object, in characters and lines."""
@@ -41,6 +41,17 @@ def readable(cls: Class) -> Class:
 
     changed.__repr__ = text
     return cls
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which is in the plural unless there is one.
+
+    >>> counted(1, "body"), counted(2, "body"), counted(0, "loop")
+    ('1 body', '2 bodies', '0 loops')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
 
 
 def screen(text: str) -> str:

@@ -20,7 +20,7 @@ from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, cast
 
 from whippletree.errors import StateError, WhippletreeError
-from whippletree.foundation.argument_kinds import unfit_argument
+from whippletree.foundation.argument_kinds import taken_arguments, unfit_argument
 from whippletree.foundation.formula_errors import SymbolTruthError, asked_for_truth
 
 __all__ = ["user_facing", "warn"]
@@ -117,6 +117,10 @@ def _in_words(
     """Return an error in words about a user's mistake, if an error of Python or of a library comes from one."""
     if asked_for_truth(error):
         return SymbolTruthError("what is asked here").with_traceback(error.__traceback__)
+    taken = taken_arguments(function, args, options) if isinstance(error, TypeError) else ""
+    if taken:
+        error.args = (f"{error}; {taken}",)
+        return None
     words = unfit_argument(function, args, options)
     return StateError(words) if words else None
 

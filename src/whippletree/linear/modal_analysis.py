@@ -63,7 +63,7 @@ class Mode:
     @property
     def damping_ratio(self) -> float:
         """The share of critical damping: negative for an oscillation that grows; 1 and -1 without oscillation."""
-        return 0.0 if self.kind == "rigid" else -self.eigenvalue.real / abs(self.eigenvalue)
+        return 0.0 if self.kind == "rigid" else 0.0 - self.eigenvalue.real / abs(self.eigenvalue)
 
     def main_joints(self, count: int = _NAMED) -> tuple[str, ...]:
         """Return the freedoms that move most, the largest first."""
@@ -124,7 +124,7 @@ class Modes(Sequence[Mode]):
                 str(k + 1),
                 f"{mode.frequency:.6g}",
                 f"{mode.omega:.6g}",
-                f"{mode.damping_ratio + 0.0:.6g}" if mode.kind == "oscillation" else _rate(mode),
+                f"{mode.damping_ratio:.6g}" if mode.kind == "oscillation" else _rate(mode),
                 mode.kind,
                 ", ".join(mode.main_joints()),
             )

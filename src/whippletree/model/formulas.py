@@ -106,6 +106,10 @@ def _column(expression: object, count: int, what: str) -> ca.SX:
     """Return numbers and expressions as a dense column, which is not the user's object: that may be changed later."""
     if issubclass(type(expression), ca.MX):
         raise ModelError(f"{what} is of CasADi's type MX: write it in the mechanism's symbols, {_WORDS}")
+    if callable(expression):
+        raise ModelError(
+            f"{what} is a function: call it with the mechanism's symbols and give the result, as in f(m.time)"
+        )
     if count == 1:
         read = scalar(expression, what)
         return copied(read) if isinstance(read, ca.SX) else ca.SX(read)

@@ -11,6 +11,7 @@ from whippletree.elements.bodies import BodyKind, MassProperties
 from whippletree.elements.bodies.body_chains import PART_END, BodyChain
 from whippletree.errors import ModelError
 from whippletree.foundation.late_imports import Verb, imported
+from whippletree.foundation.short_text import counted
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.body_kinds import checked_kind
 from whippletree.model.closure_calls import ClosureCalls
@@ -66,9 +67,9 @@ class Mechanism(ElementMethods, ClosureCalls, DriveCalls, EventCalls, StateCalls
         self.built_with: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        counts = f"{len(self._bodies)} bodies, {len(self._joints)} joints, {len(self._closures)} closures"
-        forces = f", {len(self._forces)} forces" if self._forces else ""
-        return f'<Mechanism "{self._name}": {counts}{forces}, {len(self._frames)} frames>'
+        sizes = {"body": len(self._bodies), "joint": len(self._joints), "closure": len(self._closures)}
+        sizes |= ({"force": len(self._forces)} if self._forces else {}) | {"frame": len(self._frames)}
+        return f'<Mechanism "{self._name}": {", ".join(counted(size, noun) for noun, size in sizes.items())}>'
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as a description. Symbols handed out before are not those of the mechanism that comes back."""

@@ -1,10 +1,10 @@
 """Quantities of a run by name, as `run[...]`, tables and plots understand them.
 
-A name is a joint (its coordinates), a body or frame (its position), a state of an element, a force element (what it
-does), a closure or drive (its forces), a word about all ("coordinates", "velocities", "states", "accelerations",
-"efforts", "energy", "work", "reactions", "forces"), the label of one number ("A.angle"), or a joint, body or frame and
-a word about it ("A.force", "tip.velocity"; of a flexible body "link.modes" are the coordinates and "link.deflection"
-is the largest displacement of its stations).
+A name is a joint (its coordinates), a body or frame (its position), a state of an element, a force element, closure or
+drive (its forces), a word about all ("coordinates", "velocities", "states", "accelerations", "efforts", "energy",
+"work", "reactions", "forces"), the label of one number ("A.angle"), or a joint, body or frame and a word about it
+("A.force", "A.effort", "tip.velocity"; of a flexible body "link.modes" are the coordinates and "link.deflection" is the
+largest displacement of its stations). The effort of a joint is that of the call or of a controller.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ _ALL: dict[str, Callable[[Any], Columns]] = {
 
 # ---------------------------------------------------------------------- about one
 
-_OF_JOINT = ("coordinates", "velocities", "accelerations", "moment", "force", "reaction")
+_OF_JOINT = ("coordinates", "velocities", "accelerations", "effort", "moment", "force", "reaction")
 
 _OF_PLACE: dict[str, tuple[str, slice, str]] = {
     "position": ("position", slice(0, 3), "m"),
@@ -200,8 +200,8 @@ _OF_PLACE: dict[str, tuple[str, slice, str]] = {
 def _of_joint(run: Trajectory, joint: str, what: str) -> Columns | None:
     if joint not in run.labels.joints or what not in _OF_JOINT:
         return None
-    if what in ("coordinates", "velocities", "accelerations"):
-        every = _ALL[what](run)
+    if what in ("coordinates", "velocities", "accelerations", "effort"):
+        every = _efforts(run) if what == "effort" else _ALL[what](run)
         own = run.labels.q_slice(joint) if what == "coordinates" else run.labels.v_slice(joint)
         return Columns(every.labels[own], every.values[:, own])
     part = {"moment": slice(0, 3), "force": slice(3, 6)}.get(what, slice(0, 6))

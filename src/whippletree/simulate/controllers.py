@@ -7,6 +7,7 @@ A controller may be a plain function, which then remembers nothing that matters.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -45,9 +46,22 @@ def checked_period(controller: object, period: float | None) -> float | None:
         return None
     if not callable(controller):
         raise StateError(f"controller= must be a function of (t, q, v, z), not {shown(controller)}")
+    if not _takes_a_state(controller):
+        raise StateError("controller= must be a function of four arguments, (t, q, v, z)")
     if period is None:
         raise StateError("a controller is called at a fixed period: give period= in seconds")
     return positive(period, "period")
+
+
+def _takes_a_state(controller: Callable[..., object]) -> bool:
+    """Return False for a function that cannot be called with t, q, v and z; True where that is not known."""
+    try:
+        inspect.signature(controller).bind(*range(4))
+    except TypeError:
+        return False
+    except ValueError:  # some built-in functions have no signature
+        return True
+    return True
 
 
 def samples(start: float, period: float, until: Array) -> Array:

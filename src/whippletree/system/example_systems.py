@@ -21,7 +21,7 @@ def pendulum() -> System:
     """Return a rod of 1 m and 2 kg that hangs on a hinge; it lies along x in its neutral configuration.
 
     >>> pendulum()
-    System "pendulum": 1 bodies, 1 freedoms
+    System "pendulum": 1 body, 1 freedom
     """
     m = Mechanism("pendulum")
     m.revolute("hinge", m.ground, m.body("rod", rod(length=1.0, mass=2.0, axis="x")), axis="y")

@@ -18,6 +18,7 @@ from whippletree.foundation.late_imports import Verb, imported
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.old_names import old_names
 from whippletree.foundation.once import made_once
+from whippletree.foundation.short_text import counted
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.argument_types import ByJoint, Freedoms, JointLike
@@ -154,7 +155,8 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
 
     def __repr__(self) -> str:
         joints = f" of joints, mobility {self.mobility.mobility}" if self.kernels.closed else ""
-        return f'System "{self.description.name}": {self._n_bodies} bodies, {self.nv} freedoms{joints}'
+        bodies = counted(self._n_bodies, "body")
+        return f'System "{self.description.name}": {bodies}, {counted(self.nv, "freedom")}{joints}'
 
     def _repr_html_(self) -> str:
         described = self.description

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
+from whippletree.foundation.short_text import counted
 from whippletree.topology.graph import GROUND, PlanNode
 
 if TYPE_CHECKING:
@@ -65,11 +66,12 @@ def plan_in_html(plan: Plan, notes: Sequence[str]) -> str:
 def _head(plan: Plan) -> str:
     depth = max((n.depth for n in plan.nodes), default=0)
     tree = f" ({plan.tree_nv} in the tree)" if plan.cuts else ""
-    head = f"{len(plan.nodes)} bodies in a tree of depth {depth}, {plan.nv} freedoms{tree}, {plan.nq} coordinates"
+    freedoms = f"{counted(plan.nv, 'freedom')}{tree}, {counted(plan.nq, 'coordinate')}"
+    head = f"{counted(len(plan.nodes), 'body')} in a tree of depth {depth}, {freedoms}"
     if not plan.loops:
         return f"{head}; no loops"
-    within = f" in {_count(len(plan.groups), 'group')}" if len(plan.loops) > 1 else ""
-    return f"{head}; {_count(len(plan.loops), 'loop')}{within}"
+    within = f" in {counted(len(plan.groups), 'group')}" if len(plan.loops) > 1 else ""
+    return f"{head}; {counted(len(plan.loops), 'loop')}{within}"
 
 
 def _tree(plan: Plan) -> list[str]:
@@ -86,7 +88,7 @@ def _cuts(plan: Plan) -> list[str]:
         return []
     loops = plan.loops[: len(plan.cuts)]
     verb = "is" if len(loops) == 1 else "are"
-    head = f"{_count(len(loops), 'joint')} {verb} cut, with {_equations(loops)}:"
+    head = f"{counted(len(loops), 'joint')} {verb} cut, with {_equations(loops)}:"
     return [head, *_some(plan, [_cut(plan, *pair) for pair in zip(plan.cuts, loops, strict=True)])]
 
 
@@ -102,7 +104,7 @@ def _closures(plan: Plan) -> list[str]:
     loops = plan.loops[len(plan.cuts) :]
     if not loops:
         return []
-    head = f"{_count(len(loops), 'closure')} declared, with {_equations(loops)}:"
+    head = f"{counted(len(loops), 'closure')} declared, with {_equations(loops)}:"
     lines = [
         f"  {loop.name}, {_equations([loop])}: {_names(plan, loop.joints) or 'no joints'} on {_body(plan, loop.base)}"
         for loop in loops
@@ -121,7 +123,7 @@ def _group(plan: Plan, number: int, group: Group) -> str:
     bases = _names(plan, [_body(plan, base) for base in group.bases])
     loops = "loop" if len(group.loops) == 1 else "loops"
     return (
-        f"group {number}: {loops} {_names(plan, group.loops)}, {_count(group.rows, 'equation')}; "
+        f"group {number}: {loops} {_names(plan, group.loops)}, {counted(group.rows, 'equation')}; "
         f"bodies {bodies}; on {bases}"
     )
 
@@ -131,11 +133,7 @@ def _body(plan: Plan, index: int) -> str:
 
 
 def _equations(loops: Sequence[Loop]) -> str:
-    return _count(sum(loop.rows for loop in loops), "equation")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return counted(sum(loop.rows for loop in loops), "equation")
 
 
 def _names(plan: Plan, names: Sequence[str]) -> str:
