@@ -331,7 +331,7 @@ class EquilibriumSearch:
     def _named(self, other: Equilibrium) -> list[LoadQuantity]:
         return [quantity_named(self.system, name, "unknowns=") for name in other.unknowns]
 
-    # ------------------------------------------------------------------ what was found
+    # ------------------------------------------------------------------ results
 
     def result(self, reached: Reached, sought: Sequence[LoadQuantity]) -> Equilibrium:
         """Return the end of a search as an equilibrium; raise an `EquilibriumError` if it is none."""
@@ -501,7 +501,7 @@ def _stability(balance: Balance, own: Imbalance, reached: Reached, complete: Equ
         model = complete.linearize()
     except DynamicsError as error:
         return Stability("undecided", f"there is no linear model: {error}", np.zeros((own.motions.shape[1], 0))), None
-    # zeros belong to families of steady motions: other positions of what advances, and other speeds of it
+    # zeros belong to families of steady motions: other positions and speeds of the advancing joints
     seen = held_spectrum(model, balance.held)._replace(n_zero=0)
     if not len(seen.values):
         return Stability("stable", "nothing can move but what advances", np.zeros((0, 0))), model

@@ -160,7 +160,7 @@ class AdamsFunction:
                 break
         raise self._error("a function of markers takes their numbers")
 
-    # ------------------------------------------------------------------ what markers do
+    # ------------------------------------------------------------------ functions of markers
 
     def _measured(self, name: str, markers: list[int]) -> Any:
         if not 1 <= len(markers) <= 4 or name not in _MEASURES:

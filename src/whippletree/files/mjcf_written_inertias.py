@@ -81,7 +81,7 @@ def _of_group(
     own = {body: whole.properties(whole.description.body(body), seats[body]) for body in group}
     first, moving = group[0], any(entry.use.joint.nv for entry in joints)
     apart = {body: _principal(whole, p, joints if body == first else ()) for body, p in own.items() if any(p.entries())}
-    # MuJoCo looks for mass in a moving body and in what is welded to it directly
+    # MuJoCo looks for mass in a moving body and in bodies welded to it directly
     near = [body for body in group if body == first or _seat_of(whole, body) == first]
     if all(one.is_taken for one in apart.values()) and (
         not moving or any(apart[body].moves for body in near if body in apart)
@@ -110,9 +110,9 @@ def _seat_of(whole: WritableModel, body: str) -> str:
 
 
 def _principal(whole: WritableModel, p: MassProperties, joints: Sequence[WritableJoint]) -> PrincipalInertia:
-    """Return principal moments and axes; a rod or a point on a hinge or slide gets the least moments that are taken.
+    """Return principal moments and axes; a rod or a point on a hinge or slide gets the least moments that MuJoCo takes.
 
-    These are so small beside what the joint moves that nobody can tell.
+    They are below the rounding of the inertia about the joint.
     """
     matrix, com = np.array(p.inertia, dtype=float), np.array(p.com, dtype=float)
     moments, axes = np.diag(matrix).copy(), np.eye(3)

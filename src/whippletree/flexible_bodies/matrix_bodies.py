@@ -207,7 +207,7 @@ class _MatrixModel:
         moving = el.rigid.T @ (el.mass @ basis.freedoms)  # the modes' momentum and angular momentum
         inertia = el.rigid.T @ (el.mass @ el.rigid)
         J = inertia[3:, 3:]
-        # what the matrix itself says about the undeformed body replaces what its mean says
+        # the momenta of the modes by the mass matrix itself, in place of those by its mean
         turning = np.stack([cross[1, 2] - cross[2, 1], cross[2, 0] - cross[0, 2], cross[0, 1] - cross[1, 0]])
         for i, a, b in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
             missing = (moving[3 + i] - turning[i]) / 2

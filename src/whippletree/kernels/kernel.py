@@ -97,7 +97,7 @@ class Kernel:
         self._optional = frozenset(defaults or ())  # what a caller may leave out
         self._buffers: list[Array] = []
 
-    # ------------------------------------------------------------------ what callers by address need
+    # ------------------------------------------------------------------ for callers by address
 
     @property
     def address(self) -> int:

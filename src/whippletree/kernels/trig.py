@@ -125,7 +125,7 @@ def sincos_ir(width: int, constant: Callable[[list[str], float], str]) -> str:
     T, I, B, suffix, lines = ir.T, ir.I, ir.B, ir.suffix, ir.lines
     put, const, mul, add, sub, fma, horner = ir.put, ir.const, ir.mul, ir.add, ir.sub, ir.fma, ir.horner
     p1, p2, p3 = _HALF_PI
-    # n = the nearest multiple of pi/2; r + l = x - n pi/2, with l what does not fit into r
+    # n = the nearest multiple of pi/2; r + l = x - n pi/2, with l the digits that do not fit into r
     t = fma("t", "%x", const(_TWO_OVER_PI), const(_ROUNDING))
     k = put("k", f"bitcast {T} {t} to {I}")
     n = sub("n", t, const(_ROUNDING))

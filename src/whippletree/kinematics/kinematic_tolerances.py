@@ -47,8 +47,8 @@ farther apart unless they are about to meet.
 """
 
 BRANCH_TURN = 0.35
-"""Share of the foreseen displacement that the correction of it may have along a followed path; beyond, the stride is
-halved. Where a stride is d and the path bends with radius r, the share is d / 2r."""
+"""Largest correction along a followed path, as a share of the foreseen displacement; beyond it the stride is halved.
+ Where a stride is d and the path bends with radius r, the share is d / 2r."""
 
 HALVED_WAYS = 24
 """How often a stride is halved before the inputs are said to be out of reach: so dead positions are found to 1e-7."""

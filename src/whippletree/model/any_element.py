@@ -249,7 +249,7 @@ class AnyElement(Registry):
         self._forces[text] = use
         return ForceHandle(text, self._self)
 
-    # ------------------------------------------------------------------ what it is on
+    # ------------------------------------------------------------------ places and coordinates
 
     def _acted_on(
         self, element: Any, *on: Any, index: Any = 0, coordinates: Any = (), **where: Any
@@ -303,7 +303,7 @@ class AnyElement(Registry):
         self._parameters.check(point, "at")
         return body, placement @ Placement(point=point)
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ fields
 
     def _read(
         self, element: Acting, sides: tuple[SideUse, ...], coordinates: tuple[CoordinateUse, ...]

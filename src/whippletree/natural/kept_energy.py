@@ -11,7 +11,7 @@ _MOST_TAKEN = 0.5
 
 
 def kept_energy(before: ca.SX, after: ca.SX) -> ca.SX:
-    """Return the factor by which projected velocities keep their kinetic energy; one if most of it was taken off.
+    """Return the factor that restores the kinetic energy of projected velocities; one if projection took most of it.
 
     >>> [round(float(kept_energy(ca.SX(4.04), ca.SX(after))), 6) for after in (4.0, 0.0)]
     [1.004988, 1.0]

@@ -107,7 +107,7 @@ class NaturalCoordinates:
         self.made: dict[object, object] = {}  # what time loops have made of it
         self._symbols = {name: ca.SX.sym(name, size) for name, size in (("q", system.nq), ("v", system.nv))}
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ sizes and names
 
     @made_once
     def model(self) -> NaturalModel:

@@ -44,7 +44,7 @@ def lookup(table: LookupTable) -> ca.Function:
     between = ca.low(ca.DM(table.knots), x) + 1
     row = ca.if_else(x < table.knots[0], 0, ca.if_else(x >= table.knots[-1], n, between))
     entries = ca.MX(ca.DM(table.entries.ravel()))[m * row + ca.DM(range(m))]
-    # what is added is zero: CasADi takes derivatives of a call only where it sees that something depends
+    # the added term is zero: CasADi takes derivatives of a call only where it sees that something depends
     return ca.Function(_NAME, [x], [entries + ca.fmin(ca.fabs(x), 0)])
 
 

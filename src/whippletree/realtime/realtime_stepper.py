@@ -314,7 +314,7 @@ class RealtimeStepper:
             return f"the loops stay open: {opening}; take shorter steps or more iterations"
         return _CAUSES[self.status]
 
-    # ------------------------------------------------------------------ what steps are made of
+    # ------------------------------------------------------------------ parts of a step
 
     @made_once
     def function(self) -> ca.Function:

@@ -139,7 +139,7 @@ def _text(words: Any) -> Any:
     return np.array([str(word) for word in words], dtype=object)
 
 
-# ---------------------------------------------------------------------- what can be added
+# ---------------------------------------------------------------------- quantities that can be added
 
 
 def _accelerations(run: Trajectory) -> tuple[Variables, Variables]:

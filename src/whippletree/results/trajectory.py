@@ -197,7 +197,7 @@ class Trajectory:
         """Return a state of an element (n,)."""
         return self.z[:, self.labels.state(name)]
 
-    # ------------------------------------------------------------------ what follows from the states
+    # ------------------------------------------------------------------ quantities derived from the states
 
     def pose(self, place: PlaceLike) -> Array:
         """Return the poses of a body or frame (n, 4, 4), in the ground frame.

@@ -91,7 +91,7 @@ class SampledRun:
         return held
 
     def outputs(self) -> tuple[Array, Array, Array]:
-        """Return times, rows and efforts of the outputs that were asked for and are made.
+        """Return times, rows and efforts of the requested outputs that were reached.
 
         >>> from whippletree.simulate.simulation import _example
         >>> run = SampledRun(_example(), np.array([0.0, 0.2]), looks=np.array([0.0, 0.1, 0.2]))

@@ -385,7 +385,7 @@ class Simulation:
         """How many numbers a row of `run` has."""
         return self.run_state.row_size
 
-    # ------------------------------------------------------------------ what was chosen, and what was counted
+    # ------------------------------------------------------------------ choices and counts
 
     @property
     def method(self) -> str:

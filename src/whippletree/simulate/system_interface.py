@@ -220,7 +220,7 @@ def set_chosen_formulation(system: System, chosen: str) -> None:
     system.kernels.loops.auto.chosen = found
 
 
-# ---------------------------------------------------------------------- what users give
+# ---------------------------------------------------------------------- users' arguments
 
 
 def checked_time(system: System, t: ArrayLike) -> float:

@@ -16,7 +16,7 @@ def quaternions_of(R: AnyArray) -> Array:
     [1.0, 0.0, 0.0, 0.0]
     """
     x, y, z = (R[..., i, i] for i in range(3))
-    # four times the squares of w, x, y, z: the largest of them is what the others are divided by
+    # four times the squares of w, x, y, z: the others are divided by the largest of them
     squares = np.stack([1 + x + y + z, 1 + x - y - z, 1 - x + y - z, 1 - x - y + z], axis=-1)
     wx, wy, wz = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
     xy, xz, yz = R[..., 0, 1] + R[..., 1, 0], R[..., 0, 2] + R[..., 2, 0], R[..., 1, 2] + R[..., 2, 1]

@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "Study", "StudyCase", "StudyStatus"]
 
 _SECONDS = 1.0
-"""A chunk is about so much work."""
+"""Work of a chunk, in seconds."""
 
 _MOST_BYTES, _MOST_CASES = 64e6, 100_000
-"""A chunk has no more numbers and cases than this."""
+"""Largest size of a chunk, in bytes of numbers and in cases."""
 
 _PER_WORKER, _LEAST_SECONDS = 4, 0.05
 """Chunks that each worker has at least, unless they would be less work than that: to write one takes milliseconds."""

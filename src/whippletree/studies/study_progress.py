@@ -35,7 +35,7 @@ class StudyProgress(NamedTuple):
 
 
 class ProgressLine:
-    """Is told of cases that are done, and shows a line, or calls a function with a `StudyProgress`.
+    """Counts finished cases, and shows a line about them or calls a function with a `StudyProgress`.
 
     >>> said = []
     >>> line = ProgressLine(10, 4, 0, said.append)

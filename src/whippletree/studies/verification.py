@@ -188,7 +188,7 @@ def _is_small(simulation: Simulation) -> bool:
 
 
 def compared_times(start: float, until: Array) -> Array:
-    """Return the times at which a run is compared with further ones, for one that starts and has outputs there.
+    """Return the times at which a run is compared with further ones, from its start and its outputs `until`.
 
     >>> compared_times(1.0, np.array([1.0, 2.0 + 1e-13, 212.0]))[[0, 1, -1]].tolist()
     [1.0, 2.0000000000001, 212.0]
@@ -254,12 +254,12 @@ def _go(run: SampledRun, most: float, enough: Callable[[SampledRun], bool]) -> f
 
 
 def _sizes(system: System, rows: Array) -> Array:
-    """Return how far each number of some rows goes: coordinates from end to end, others from zero."""
+    """Return the range of each number over some rows: coordinates from end to end, others from zero."""
     return np.concatenate([np.ptp(rows[:, : system.nq], axis=0), np.abs(rows[:, system.nq :]).max(axis=0)])
 
 
 class _Departure:
-    """Tells when another run has come as far from the first as some joint goes that moves well: no digit is right."""
+    """Detects that a further run is off by the whole range of a well moving joint: then no digit is right."""
 
     def __init__(self, system: System, known: Array, sizes: Array) -> None:
         by, by_v, nq = system_interface.coordinate_scale(system), system_interface.scale(system), system.nq

@@ -105,7 +105,7 @@ class ClosureNumbers:
         other.accuracy = accuracy
         return other
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ rows and scales
 
     @made_once
     def families(self) -> LoopFamilies | None:

@@ -131,7 +131,7 @@ class ClosureConsistency:
             )
         return np.asarray(y * numbers.column_scale)
 
-    # ------------------------------------------------------------------ what a configuration allows
+    # ------------------------------------------------------------------ motions at a configuration
 
     def near_singular(self, q: Array, where: Conditions) -> bool:
         """Tell whether a configuration is next to one where the closures lose rank."""

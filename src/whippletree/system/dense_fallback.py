@@ -261,7 +261,7 @@ class DenseFallback:
             total += 0.5 * solved.a
         return total
 
-    # ------------------------------------------------------------------ what follows from a solution
+    # ------------------------------------------------------------------ results of a solution
 
     @functools.cache  # noqa: B019
     def _recovery(self, function: str, wrenches: tuple[str, ...]) -> tuple[ca.Function, list[str]]:

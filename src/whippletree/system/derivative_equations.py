@@ -163,7 +163,7 @@ def minimal_coordinates(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     return result
 
 
-# ---------------------------------------------------------------------- the motion, and what its equations are made of
+# ---------------------------------------------------------------------- the motion and its equations
 
 
 class SolvedMotion(NamedTuple):

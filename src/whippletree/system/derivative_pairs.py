@@ -81,7 +81,7 @@ class _NumbersOfKind(NamedTuple):
 
 @dataclass
 class _WorkShares:
-    """Shares out work."""
+    """Places kinds of numbers in work memory."""
 
     size: int = 0
     kinds: dict[str, _NumbersOfKind] = field(default_factory=dict)
@@ -244,7 +244,7 @@ class _PairProgram:
         self.filled[column] |= 1 << self.rows[row]
         return self.right + row * self.total + column
 
-    # ------------------------------------------------------------------ bodies, and what is beyond them
+    # ------------------------------------------------------------------ bodies, and those beyond them
 
     def _rigid_numbers(self) -> bool:
         """Tell whether the bodies' inertias are numbers."""

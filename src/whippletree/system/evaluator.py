@@ -141,7 +141,7 @@ class Evaluator:
         return self(function, state, options, out, given.get("threads"))
 
     def forget(self) -> None:
-        """Drop all calls that are kept, as when `auto` is to mean another formulation.
+        """Drop all kept calls, for instance when `auto` changes its formulation.
 
         >>> from whippletree.system.example_systems import four_bar
         >>> s = four_bar()

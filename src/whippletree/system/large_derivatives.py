@@ -139,12 +139,12 @@ class DerivativesByColumn:
         return dq, dv
 
     def _responding_motion(self, state: dict[str, Array], threads: int) -> tuple[Array, Array]:
-        """Return the same from what accelerations efforts bring: with B the motions that the closures allow, by
-        independent freedom, those at the independent joints bring X = B (B^T M B)^-1, so that B = X X_i^-1.
+        """Return the same from the accelerations by unit efforts. B has the motions that the closures allow, by
+        independent freedom; efforts at the independent joints give X = B (B^T M B)^-1, so that B = X X_i^-1.
 
         Velocities B v_i are X w with the efforts w = X_i^-1 v_i, so that moving on to another configuration changes
-        them by dX w - B (dX w)_i. Accelerations are linear in efforts: dX w is what efforts add to the changes of the
-        accelerations, and comes without loss of digits if these are large.
+        them by dX w - B (dX w)_i. Accelerations are linear in efforts: dX w is the part of their changes that efforts
+        add, exact to rounding if the efforts are large.
         """
         columns, at = self._columns, self._columns.slices()
         free = list(columns.free)

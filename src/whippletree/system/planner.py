@@ -152,7 +152,7 @@ class LoopPlanner:
                 best, most = plan, here
         return best
 
-    # ------------------------------------------------------------------ what analyses ask of the mechanism
+    # ------------------------------------------------------------------ for analyses
 
     def _rank(self, q: Array, where: Conditions) -> int:
         """Return the rank of the closures at a configuration."""

@@ -416,7 +416,7 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
         """
         return self.kernels.elements.initial()
 
-    # ------------------------------------------------------------------ what a function is made of
+    # ------------------------------------------------------------------ the equations behind a function
 
     @public_call
     def function(self, /, name: str, **options: Unpack[FunctionOptions]) -> ca.Function:

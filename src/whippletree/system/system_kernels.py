@@ -99,7 +99,7 @@ class SystemKernels:
         """Return the kernel of a function without further inputs."""
         return self._engine.kernel_of(function, formulation, baumgarte)
 
-    # ------------------------------------------------------------------ what a function is made of
+    # ------------------------------------------------------------------ the equations behind a function
 
     @with_options
     def request(self, /, name: str, **options: Unpack[FunctionOptions]) -> Request:

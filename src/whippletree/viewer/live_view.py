@@ -161,7 +161,7 @@ class LiveView:
         self._thread.join()
         self._server.server_close()
 
-    # ------------------------------------------------------------------ what the server asks for
+    # ------------------------------------------------------------------ for the server
 
     def page(self) -> str:
         """Return the page."""

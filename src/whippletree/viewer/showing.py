@@ -29,7 +29,7 @@ __all__ = ["animate", "show", "show_mechanism"]
 
 @user_facing
 def show_mechanism(mechanism: Mechanism, /, path: FilePath | None = None, **options: Any) -> SceneView:
-    """Show the mechanism where it was built last, or would be: in a notebook, in a browser, or written to a path.
+    """Show the mechanism where it was last built, or where a build would start: in a notebook, a browser, or a file.
 
     `path` ends in .html, .png or .glb. Options are `guess`, `hold`, `cut` and `accuracy` as for `build`, and those
     of `System.show`.

@@ -131,7 +131,7 @@ class BodyKind(Declared, ABC):
         """
         return None
 
-    # ------------------------------------------------------------------ what follows
+    # ------------------------------------------------------------------ derived properties
 
     def mass_and_first_moment(self) -> tuple[ca.SX, ca.SX]:
         """Return mass, and mass times the centre (3), where the own coordinates are those to start from."""

@@ -54,7 +54,7 @@ def annihilator_labels(joint: Joint) -> tuple[str, ...]:
 
     >>> from whippletree.elements.joints import Screw
     >>> annihilator_labels(Screw(0.1))[-2:]
-    ("force along y of the joint's child", "what the joint's freedoms leave of moment about z and force along z")
+    ("force along y of the joint's child", "constrained part of moment about z and force along z")
     """
     H = joint.joint_map(joint.configuration(ca.SX.sym("q", joint.nq)))
     labels = [_DIRECTIONS[i] for i in _held(H)]
@@ -62,7 +62,7 @@ def annihilator_labels(joint: Joint) -> tuple[str, ...]:
         spare = len(rows) - len(columns)
         moved = " and ".join(_DIRECTIONS[i].split(" of ")[0] for i in rows)
         numbers = [f", {n + 1} of {spare}" for n in range(spare)] if spare > 1 else [""]
-        labels += [f"what the joint's freedoms leave of {moved}{number}" for number in numbers[:spare]]
+        labels += [f"constrained part of {moved}{number}" for number in numbers[:spare]]
     return tuple(labels)
 
 
@@ -110,7 +110,7 @@ def _normals(block: ca.SX) -> Sequence[ca.SX]:
     for j in range(k):
         h = (Q.T @ block[:, j])[j:]
         w = ca.densify(h)
-        w[0] = w[0] + ca.if_else(w[0] < 0, -1, 1) * ca.norm_2(h)  # which takes nothing away
+        w[0] = w[0] + ca.if_else(w[0] < 0, -1, 1) * ca.norm_2(h)  # of the sign of w[0], so that nothing cancels
         tail = Q[:, j:]
         Q[:, j:] = tail - (tail @ w) @ (2 / ca.sumsqr(w) * w.T)
     return [Q[:, i].T for i in range(k, r)]

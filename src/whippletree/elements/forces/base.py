@@ -157,7 +157,7 @@ class Force(PlacedElement):
         return ca.SX(0, 1)
 
     def load_bounds(self, seen: ElementState, change: ca.SX) -> ca.SX:
-        """Return how much a change of r can change each load at most: here at r, for a law that is written.
+        """Return a bound on the change of each load (n_loads) for a change of r; here the slope at r times that change.
 
         >>> from whippletree.elements.forces import BearingFriction
         >>> seen = ElementState((), *[ca.SX(0, 1)] * 3, ca.SX(0), ca.SX.sym("r", 6))

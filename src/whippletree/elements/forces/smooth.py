@@ -84,7 +84,7 @@ def stopped(x: ca.SX, rate: ca.SX, stiffness: Scalar, damping: Scalar, width: Sc
     """
     A = stiffness * ramp(x, width)
     y = damping * gate(x, width) * rate
-    # both parts are never negative: A^2 / 4 max(-y, A/2), and what y adds to A/2
+    # both parts are never negative: A^2 / 4 max(-y, A/2), and y + A/2 where that is positive
     force = A * (A / (4 * ca.fmax(ca.fmax(-y, A / 2), LEAST_ELASTIC_FORCE))) + ca.fmax(y + A / 2, 0)
     dissipated = ca.fmax((force - A) * rate, 0)  # which it is but for rounding
     return Stop(force, stiffness * ramp_energy(x, width), dissipated)

@@ -331,7 +331,7 @@ class Augmented(_AggregateNode):
             A[i, j] = A[j, i] = value
         F = ca.SX(ca.horzcat(*(arriving[-1].get(c, ca.SX(6, one.n_rows)) for c, one in enumerate(closure_states))))
         e = ca.SX(ca.vertcat(*(one.second for one in closure_states)))
-        # the free tree includes what its base's share brings: at the base it is given with z
+        # the free tree includes the share of its base, which is given with z at the base
         z, factors = total.z + total.P.times(self.base), factored(A, share=LEAST_OF_DIAGONAL)
         pivots = tuple(1 / r for r in factors.reciprocals)
         opposite = Factors(lambda b: -factors.solve(b), factors.reciprocals)

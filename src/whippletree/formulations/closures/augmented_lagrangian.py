@@ -117,7 +117,7 @@ def solve_augmented(
     shrunk = ca.sqrt(_size(weights, missed) / _size(weights, before))
     size = scale_of(*a.values(), *made_of)
     rounding = _SAFETY * largest(*factors.solve(_unbalanced(problem, multipliers, a)).values()) / size
-    # What was subtracted from has been rounded, and may be much larger than what is left.
+    # The minuend has been rounded, and may be much larger than the difference.
     own = _ROUNDING if refined else _rounding(matrix, factors) * ca.fmax(1, first / size)
     rounding = ca.fmax(own, rounding)
     last = ca.fmax(0, largest(*change.values()) / size - rounding)

@@ -29,7 +29,7 @@ def node_groups(
 ) -> list[NodeGroup]:
     """Return the groups of all closures with rows that are kept, in the order of their first nodes.
 
-    The nodes of a body with own coordinates, its unit, are never in different groups.
+    All nodes of a body with own coordinates, its unit, are in one group.
     """
     groups: list[tuple[set[int], set[int]]] = []
     owner: dict[int, int] = {}

@@ -206,7 +206,7 @@ class Node:
             total = total + Translation(load.point).force(local)
         return total if self.push is None else total + self.push
 
-    # ------------------------------------------------------------------ what the articulated-body sweeps ask for
+    # ------------------------------------------------------------------ for the articulated-body sweeps
 
     def locate(self, parent: AngularState) -> tuple[AngularState, VelocityTerms]:
         """Place the node, and find its velocity-dependent acceleration and force."""

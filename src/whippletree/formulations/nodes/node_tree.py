@@ -198,7 +198,7 @@ def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad
         inertia=inertia,
         q=q,
         v=symbols.v[constants.v, :],
-        # what acts on own coordinates is given to the body itself, not to its moving frames
+        # efforts on own coordinates are given to the body itself, not to its moving frames
         tau=ca.SX.zeros(constants.joint.nv) if constants.on_frame else symbols.tau[constants.v, :],
         acceleration=symbols.acceleration[constants.v, :],
         prescribed=constants.use.prescribed,

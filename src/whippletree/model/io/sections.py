@@ -307,7 +307,7 @@ class Sections:
             return dict(zip((name, "energy"), written, strict=False))
         return {name: written if len(written) > 1 else written[0]}
 
-    # ------------------------------------------------------------------ what elements hold on to
+    # ------------------------------------------------------------------ places and coordinates of elements
 
     def _on_coordinate(self, kind: str, use: ClosureUse | ForceUse) -> Section:
         joint, index = use.coordinates[0]
