@@ -54,7 +54,7 @@ def test_joints_that_a_file_beside_a_robot_makes_balls_of() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("['elbow']", "['knee']", "there is no joint"),
+        ("['elbow']", "['knee']", 'there is no joint "knee"; there is "shoulder"'),
         ("['elbow']", "[]", "lists of the same length"),
         ("['SPHERICAL']", "['PLANAR']", "joint_type must be SPHERICAL"),
         ("joint_name: ['elbow']", "", "lists of the same length"),

@@ -271,3 +271,14 @@ def test_a_quadruped_that_floats_with_a_cover_whose_inertia_no_body_has(tmp_path
     for found in written_back(wt.Model(m), tmp_path, states=1):
         assert not found.lacking
         assert found.off < 1e-12, found
+
+
+def test_a_free_joint_has_no_name_in_sdf(tmp_path: Path) -> None:
+    """Whatever nothing holds floats there, by a joint that is called after it: the report says so before it is missed."""
+    m = wt.Mechanism("flight")
+    m.free("F", m.ground, m.body("craft", wt.box((1.0, 0.1, 0.2), mass=2.0)))
+    report = wt.write(m, tmp_path / "flight.sdf")
+    assert report.about("changed") == ('joint "F" is called "craft to ground": no word says it floats',)
+    again = wt.read(tmp_path / "flight.sdf")
+    assert again.build().joint_names == ("craft to ground",)
+    assert not wt.write(again, tmp_path / "again.sdf").about("changed")

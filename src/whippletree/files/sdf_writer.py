@@ -101,6 +101,9 @@ class _SdfModel:
                 whole.lacks(f"the free joint {quoted(use.name)}, whose frame on its parent is not that of the ground")
             if entry.damping or entry.friction:
                 whole.lacks(f"what acts on the free joint {quoted(use.name)}")
+            found = f"{self._links[use.child]} to ground"
+            if found != use.name:
+                whole.remarks.add("changed", f"joint {quoted(use.name)} is called {quoted(found)}: no word says it floats")
             return
         word = _WORDS.get(type(use.joint))
         if word is None:

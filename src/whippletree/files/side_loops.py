@@ -85,7 +85,8 @@ def _change_joints(model: NeutralModel, source: Source, tree: MapNode) -> None:
     for name, kind in zip(names.items, kinds.items, strict=True):
         joint = model.joints.get(name.text) if isinstance(name, Leaf) else None
         if joint is None:
-            raise source.error(name.mark, f"joint_name: there is no joint {words_for(name)}")
+            words = suggestion(name.text, model.joints) if isinstance(name, Leaf) else words_for(name)
+            raise source.error(name.mark, f"joint_name: there is no joint {words}")
         if not isinstance(kind, Leaf) or kind.text.lower() != "spherical":
             raise source.error(kind.mark, f"joint_type must be SPHERICAL, got {words_for(kind)}")
         model.joints[joint.name] = replace(joint, joint=Spherical(), range=None)
