@@ -11,6 +11,7 @@ __all__ = [
     "AssemblyWarning",
     "CacheError",
     "CacheWarning",
+    "CallError",
     "DynamicsError",
     "EquilibriumError",
     "FileError",
@@ -65,6 +66,10 @@ class TopologyError(WhippletreeError, ValueError):
 
 class StateError(WhippletreeError, ValueError):
     """A state or another argument of a call has the wrong shape, type or value."""
+
+
+class CallError(StateError, TypeError):
+    """A call has too few arguments, too many, or one of a name that it does not know."""
 
 
 class EquilibriumError(WhippletreeError, ArithmeticError):

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from whippletree.foundation.argument_kinds import unfit_argument
+from whippletree.errors import CallError
+from whippletree.foundation.argument_kinds import unfit_argument, unfit_call
 from whippletree.foundation.arrays import Array
 from whippletree.foundation.user_frames import user_facing
 
@@ -71,6 +72,72 @@ def test_what_does_not_fit_is_named(name: str, value: object, words: str) -> Non
     assert unfit_argument(asked, (), {name: value}) == f"asked(): {words}"
 
 
+class Asked:
+    """Something with calls of all kinds."""
+
+    def method(self, first: int, second: int = 0, *, third: int = 0) -> int:
+        return first + second + third
+
+    @classmethod
+    def made(cls, number: int) -> Asked:
+        return cls()
+
+    @staticmethod
+    def free(number: int, *more: int, **options: int) -> int:
+        return number
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "words"),
+    [
+        ((), {}, "method() needs first: it takes (first, second, *, third)"),
+        ((1, 2, 3), {}, "method() takes 2 arguments without their names, not 3: (first, second, *, third)"),
+        ((1,), {"frist": 2}, 'method() has no argument "frist"; did you mean "first"?'),
+        ((1,), {"weight": 2}, 'method() has no argument "weight"; it takes (first, second, *, third)'),
+        ((1,), {"w" * 5000: 2}, f'method() has no argument "{"w" * 100}"; it takes (first, second, *, third)'),
+        ((1,), {"first": 2}, "method() has first twice, by its place and by its name"),
+        ((), {"third": 2}, "method() needs first: it takes (first, second, *, third)"),
+        ((1, 2), {"third": 2}, ""),
+    ],
+)
+def test_arguments_without_a_parameter_are_told(args: tuple[int, ...], options: dict[str, int], words: str) -> None:
+    assert unfit_call(Asked.method, (Asked(), *args), options) == (words and f"Asked.{words}")
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "options", "words"),
+    [
+        (vars(Asked)["made"].__func__, (Asked,), {}, "Asked.made() needs number: it takes (number)"),
+        (
+            vars(Asked)["made"].__func__,
+            (Asked, 1, 2),
+            {},
+            "Asked.made() takes 1 argument without its name, not 2: (number)",
+        ),
+        (Asked.free, (), {"other": 1}, "Asked.free() needs number: it takes (number, *more, **options)"),
+        (Asked.free, (1, 2, 3), {"other": 1}, ""),
+    ],
+)
+def test_methods_of_classes_too(
+    function: Callable[..., object], args: tuple[Any, ...], options: dict[str, int], words: str
+) -> None:
+    assert unfit_call(function, args, options) == words
+
+
+def test_methods_that_a_class_has_from_another_are_told_with_its_own_name() -> None:
+    class Heir(Asked):
+        pass
+
+    assert unfit_call(Asked.method, (Heir(),), {}).startswith("Heir.method() needs first")
+
+
+def test_a_call_error_is_caught_as_a_type_error_and_as_the_package_s() -> None:
+    m = wt.Mechanism("m")
+    for kind in (TypeError, wt.StateError, CallError):
+        with pytest.raises(kind, match=r"Mechanism.body\(\) needs name"):
+            m.body()  # type: ignore[call-arg]
+
+
 def test_faults_of_the_package_stay_as_they_are() -> None:
     @user_facing
     def faulty(value: float) -> float:
@@ -99,11 +166,11 @@ def test_long_messages_are_shown_by_their_beginning_and_end() -> None:
 
 
 def test_a_call_with_an_unknown_argument_names_the_known_ones() -> None:
-    with pytest.raises(TypeError, match=r"argument 'thickness'; it takes radius=, wall=$"):
+    with pytest.raises(TypeError, match=r'tube\(\) has no argument "thickness"; it takes \(\*, radius, wall\)$'):
         wt.tube(radius=0.1, thickness=0.01)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"2 were given; it takes radius=, wall=$"):
+    with pytest.raises(TypeError, match=r"tube\(\) takes its arguments by name only: \(\*, radius, wall\)$"):
         wt.tube(0.1, 0.01)  # type: ignore[misc]
-    with pytest.raises(TypeError, match=r"'g'; it takes name=, gravity=$"):
+    with pytest.raises(TypeError, match=r'Mechanism\(\) has no argument "g"; it takes \(name, gravity\)$'):
         wt.Mechanism("m", g=9.81)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"argument: 'path'$"):
+    with pytest.raises(TypeError, match=r"write\(\) needs path"):
         wt.write(wt.Mechanism("m"))  # type: ignore[call-arg]

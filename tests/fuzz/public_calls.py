@@ -28,15 +28,23 @@ import whippletree as wt
 from fuzz import api_calls
 from fuzz.api_calls import Call, Prepared, interrupt, small, values
 from public_names import PACKAGES
-from whippletree.analysis import Evaluation, Flow, pairwise, traced
+from whippletree.analysis import Evaluation, Flow, compare, costs, pairwise, traced
+from whippletree.analysis.models import star
+from whippletree.elements.declaration import Declared
+from whippletree.elements.joints import Joint
 from whippletree.equilibria import eigenvalues_over, equilibrium_path
 from whippletree.foundation.late_imports import Verb
 from whippletree.kinematics import actuation, assemble_batch, workspace
 from whippletree.viewer import view
+from whippletree.viewer.scenes import still_scene
 
 CALLED = ("__call__", "__getitem__", "__add__", "__matmul__", "__contains__")
 """Methods with underscores that users call."""
 
+
+EXTENSIONS = ("whippletree.files.formats", "whippletree.formulations.methods")
+REGISTERS = ("register", "unregister")
+"""Packages in whose registers users enter formats and formulations of their own, and the functions that do it."""
 
 HANDED = ("MotionRates",)
 """What is exported for the sake of types: the package makes it, and hands it to functions of users."""
@@ -126,6 +134,11 @@ OBJECTS: dict[str, Callable[[Prepared], Any]] = {
     "flow": lambda p: Flow(pairwise(traced(p.loop))),
     "view": lambda p: p.loop.show(opened=False),
     "live": lambda p: view(p.tree, opened=False),
+    "costs": lambda p: costs(p.tree),
+    "curves": lambda p: compare(star, (1, 2), "articulated", "composite"),
+    "scene": lambda p: still_scene(p.loop, p.loop.q0),
+    "described body": lambda p: made(p, "flexible").description.bodies[0],
+    "described force": lambda p: p.tree.description.forces[0],
 }
 """One of each public object; what `GOOD_FOR` does not name is about the tree."""
 
@@ -139,7 +152,7 @@ _MADE: dict[str, Any] = {}
 
 def made(p: Prepared, name: str) -> Any:
     """Return one of the objects; mechanisms change and are made anew."""
-    if name in PACKAGES:
+    if name in (*PACKAGES, *EXTENSIONS):
         return importlib.import_module(name)
     if name not in _MADE or name in ("mechanism", "body handle", "joint handle"):
         _MADE[name] = OBJECTS[name](p)
@@ -175,6 +188,7 @@ def exports(package: str) -> Iterator[str]:
 def everything(p: Prepared) -> tuple[Named, ...]:
     """All public callables: what packages export, then methods by the classes of objects."""
     found = [Named(package, name) for package in PACKAGES for name in exports(package)]
+    found += [Named(package, name) for package in EXTENSIONS for name in REGISTERS]
     found += [Named(owner, name) for owner in OBJECTS for name in called_names_of(type(made(p, owner)))]
     return tuple(found)
 
@@ -184,6 +198,7 @@ def unreached(p: Prepared) -> list[str]:
     kinds = {base for owner in OBJECTS for base in type(made(p, owner)).__mro__}
     exported = [getattr(importlib.import_module(package), name) for package in PACKAGES for name in exports(package)]
     made_by_calls = {base for one in exported if isinstance(one, type) for base in one.__mro__}
+    exported += [getattr(importlib.import_module(package), name) for package in EXTENSIONS for name in REGISTERS]
     functions = {inspect.unwrap(one) for one in exported if not isinstance(one, type)}
     found = []
     for module in _modules():
@@ -192,7 +207,12 @@ def unreached(p: Prepared) -> list[str]:
                 continue
             if isinstance(member, type):
                 marked = {key for key, one in vars(member).items() if getattr(one, "user_facing", False)}
-                reached = kinds if marked - {"__new__", "__init__", "__post_init__"} else kinds | made_by_calls
+                only_made = issubclass(member, Declared | Joint) or not marked - {
+                    "__new__",
+                    "__init__",
+                    "__post_init__",
+                }
+                reached = kinds | made_by_calls if only_made else kinds  # the package calls methods of elements
                 found += [f"{module.__name__}.{name}"] if marked and member not in reached else []
             elif getattr(member, "user_facing", False) and inspect.unwrap(member) not in functions:
                 found.append(f"{module.__name__}.{name}")
@@ -285,6 +305,26 @@ def _exhausted(call: Callable[..., Any]) -> Callable[..., Any]:
         return list(call(*args, **options))
 
     return through
+
+
+def misfits(p: Prepared) -> tuple[int, list[str]]:
+    """Call everything with arguments that do not fit its signature: count the calls, and name those without words."""
+    calls, raw = 0, []
+    for named in everything(p):
+        call = getattr(made(p, named.owner), named.name)
+        for args, options in (((), {}), ((None,) * 60, {}), ((), {"nonsense": 1}), ((), {"n" * 5000: 1})):
+            try:
+                inspect.signature(call).bind(*args, **options)
+            except TypeError:
+                calls += 1
+                try:
+                    call(*args, **options)
+                    raw.append(f"{named}: taken")
+                except wt.WhippletreeError as error:
+                    raw += [f"{named}: {len(str(error))} characters"] if len(str(error)) > 1000 else []
+                except Exception as error:
+                    raw.append(f"{named}: {error}")
+    return calls, raw
 
 
 def prepare(folder: Path) -> Prepared:

@@ -52,3 +52,11 @@ def test_nothing_gets_out_of_hand(campaign: str, start: int, end: int, tmp_path:
 def test_whatever_users_call_is_among_the_cases(tmp_path: Path) -> None:
     """Objects of a new kind get a line in `public_calls.OBJECTS`, packages that export one in `PACKAGES`."""
     assert public_calls.unreached(public_calls.prepare(tmp_path)) == []
+
+
+@pytest.mark.rest
+def test_arguments_that_no_parameter_takes_are_told_in_words(tmp_path: Path) -> None:
+    """All public calls without arguments, with far too many, and with one of a name that nothing has."""
+    calls, raw = public_calls.misfits(public_calls.prepare(tmp_path))
+    assert calls > 2000
+    assert raw == []

@@ -827,7 +827,7 @@ def test_methods_with_a_fast_path_keep_their_signature_and_text(name):
     assert shown.return_annotation == "Array"
     assert method.__doc__.startswith("Return ")
     assert shown.parameters["formulation"].default == "auto"
-    with pytest.raises(TypeError, match="positional"):
+    with pytest.raises(TypeError, match=r"arguments? without"):
         method(chain(), *[0.0] * 9)
 
 

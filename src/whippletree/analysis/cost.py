@@ -26,6 +26,7 @@ LAST = "solution"
 """The operations after the last stage."""
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class Costs:

@@ -19,6 +19,7 @@ NOISE = 0.08
 """Measured times that differ by less than this share are taken for equal."""
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class Curves:

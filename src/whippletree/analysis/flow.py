@@ -95,6 +95,7 @@ def _summed(tape: Tape, terms: list[tuple[int, int]], ready: dict[int, int]) -> 
     return waiting[0][1]
 
 
+@user_facing
 @dataclass(frozen=True)
 class Schedule:
     """The schedule of a graph on p processors: the time at which the last operation ends, and the speed-up over one."""

@@ -25,6 +25,7 @@ LARGEST_LABEL = 10_000_000
 """The largest number of a node: matrices of that many do not fit anywhere."""
 
 
+@user_facing
 @readable
 class AbaqusMatrices(NamedTuple):
     """Mass and stiffness (sparse), nodes (N, 3), their numbers in the file, and node sets by name.

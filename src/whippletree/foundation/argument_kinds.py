@@ -1,8 +1,8 @@
-"""Finds the argument of a failed call that does not fit the annotation of its parameter.
+"""Finds what is wrong with the arguments of a failed call: their number, a name, or one that is not as annotated.
 
 Nothing is looked at while calls succeed: `user_frames` asks when an error of Python or of a library leaves a public
-call. If an argument does not fit its annotation, that is what went wrong, and it is told in words; if all of them fit,
-the error is a fault of the package and stays as it is.
+call. If the arguments do not fit its parameters, or one does not fit its annotation, that is what went wrong, and it is
+told in words; if all of them fit, the error is a fault of the package and stays as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-__all__ = ["taken_arguments", "unfit_argument"]
+__all__ = ["unfit_argument", "unfit_call"]
 
 _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
     type(None): ((type(None),), "None"),
@@ -48,6 +48,96 @@ _ENTRIES = {"f": "fiu", "i": "iu", "u": "iu", "b": "b", "c": "fiuc"}
 """Which kinds of entries fit an array of some kind."""
 
 
+_MOST_NAMES = 12
+"""Parameters that messages list."""
+
+_SHORT_NAME = 100
+"""Characters of a name that messages repeat."""
+
+
+def unfit_call(function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+    """Say which arguments of a call are missing, too many or unknown; nothing if each has its parameter.
+
+    >>> def turned(shape: str, *, angle: float = 0.0) -> None:
+    ...     pass
+    >>> unfit_call(turned, (), {})
+    'turned() needs shape: it takes (shape, *, angle)'
+    >>> unfit_call(turned, ("a", 1.0), {})
+    'turned() takes 1 argument without its name, not 2: (shape, *, angle)'
+    >>> unfit_call(turned, ("a",), {"angel": 1.0})
+    'turned() has no argument "angel"; did you mean "angle"?'
+    >>> unfit_call(turned, ("a",), {"angle": 1.0})
+    ''
+    """
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **options)
+    except TypeError:
+        return f"{_name(function, args)}() {_misfit(_asked(function, args, [*signature.parameters.values()]), options)}"
+    return ""
+
+
+class _Asked(typing.NamedTuple):
+    """What a caller is asked for: parameters without the object whose method it is, and how many have no name."""
+
+    parameters: list[inspect.Parameter]
+    unnamed: int
+
+
+def _asked(function: Callable[..., Any], args: tuple[Any, ...], parameters: list[inspect.Parameter]) -> _Asked:
+    own = getattr(type(args[0]), function.__name__, None) if args else None
+    method = inspect.unwrap(own) is inspect.unwrap(function) if callable(own) else False
+    method = method or (parameters[:1] != [] and parameters[0].name in ("self", "cls"))
+    return _Asked(parameters[method:], max(len(args) - method, 0))
+
+
+def _misfit(asked: _Asked, options: Mapping[str, Any]) -> str:
+    """Say what is wrong with some arguments that do not fit the parameters."""
+    listed = _listed(asked.parameters)
+    by_place = [one for one in asked.parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    known = {one.name for one in asked.parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+    unknown = [name for name in options if name not in known]
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in asked.parameters):
+        from difflib import get_close_matches  # which only errors need
+
+        name = unknown[0]
+        close = get_close_matches(name, known, n=1) if len(name) <= _SHORT_NAME else []
+        meant = f'did you mean "{close[0]}"?' if close else f"it takes {listed}"
+        return f'has no argument "{name[:_SHORT_NAME]}"; {meant}'
+    if asked.unnamed and not asked.parameters:
+        return "takes no arguments"
+    if asked.unnamed > len(by_place) and not any(one.kind is one.VAR_POSITIONAL for one in asked.parameters):
+        if not by_place:
+            return f"takes its arguments by name only: {listed}"
+        most = "1 argument without its name" if len(by_place) == 1 else f"{len(by_place)} arguments without their names"
+        return f"takes {most}, not {asked.unnamed}: {listed}"
+    twice = [one.name for one in by_place[: asked.unnamed] if one.name in options]
+    if twice:
+        return f"has {twice[0]} twice, by its place and by its name"
+    rest = asked.parameters[min(asked.unnamed, len(by_place)) :]
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    missing = [one.name for one in rest if one.default is one.empty and one.kind not in optional]
+    needed = [name for name in missing if name not in options]
+    return f"needs {' and '.join(filter(None, (', '.join(needed[:-1]), *needed[-1:])))}: it takes {listed}"
+
+
+def _listed(parameters: list[inspect.Parameter]) -> str:
+    """Return the names of parameters as they stand in a signature, the first of them if there are many."""
+    whole = inspect.Signature([one.replace(annotation=one.empty, default=one.empty) for one in parameters])
+    names = str(whole)[1:-1].split(", ") if parameters else []
+    return f"({', '.join([*names[:_MOST_NAMES], *['...'] * (len(names) > _MOST_NAMES)])})"
+
+
+def _name(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """Return the name by which users call a function: with the class of the object whose method it is."""
+    owner, _, name = function.__qualname__.rpartition("<locals>.")[2].rpartition(".")
+    if name in ("__init__", "__new__", "__post_init__"):
+        return owner
+    if args and owner in (one.__name__ for one in type(args[0]).__mro__):
+        owner = type(args[0]).__name__  # a class may take its methods from others, which users do not know
+    return f"{owner}.{name}" if owner else name
+
+
 def unfit_argument(function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> str:
     """Say which argument of a call does not fit its annotation; nothing if all of them do.
 
@@ -58,10 +148,7 @@ def unfit_argument(function: Callable[..., Any], args: tuple[Any, ...], options:
     >>> unfit_argument(doubled, ("a",), {"times": 3})
     ''
     """
-    try:
-        bound = inspect.signature(function).bind(*args, **options)
-    except (TypeError, ValueError):
-        return ""  # the call itself is wrong, as Python says
+    bound = inspect.signature(function).bind(*args, **options)
     names = _NamesOfTypes(inspect.unwrap(function).__globals__)
     for one, value in bound.arguments.items():
         parameter = bound.signature.parameters[one]
@@ -70,29 +157,8 @@ def unfit_argument(function: Callable[..., Any], args: tuple[Any, ...], options:
         wanted = _kind(parameter.annotation, names)
         given = value if parameter.kind is parameter.VAR_POSITIONAL else (value,)
         for unfit in (each for each in given if not _fits(each, wanted)):
-            name = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__")
-            return f"{name}(): {one} must be {_words(wanted)}, not {_picture(unfit)}"
+            return f"{_name(function, args)}(): {one} must be {_words(wanted)}, not {_picture(unfit)}"
     return ""
-
-
-def taken_arguments(function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> str:
-    """Name the arguments of a function if it is called with one that it does not have; nothing otherwise.
-
-    >>> def tube(*, radius: float, wall: float = 0.001) -> None: ...
-    >>> taken_arguments(tube, (), {"thickness": 0.1}), taken_arguments(tube, (), {"wall": 0.1})
-    ('it takes radius=, wall=', '')
-    """
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return ""
-    by_name = [one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    by_place = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    kinds = {one.kind for one in parameters}
-    unknown = not {*options} <= {*by_name} and inspect.Parameter.VAR_KEYWORD not in kinds
-    too_many = len(args) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in kinds
-    names = [f"{name}=" for name in by_name if name != "self"]
-    return f"it takes {', '.join(names) or 'none'}" if unknown or too_many else ""
 
 
 class _NamesOfTypes(dict[str, Any]):

@@ -3,8 +3,8 @@
 What users call is marked `@user_facing`, a class or a function. An error of the package that leaves such a call has the
 package's own frames taken out of its traceback, so that what Python prints is the user's line and the message. Frames
 of the user's functions that the package has called, a controller's say, stay. With WHIPPLETREE_TRACEBACK=full in the
-environment tracebacks are as they are. Errors of other kinds are left alone, being faults of the package, unless an
-argument is not what the call asks for (`argument_kinds`): then that is told.
+environment tracebacks are as they are. Errors of other kinds are left alone, being faults of the package, unless the
+arguments are not what the call asks for (`argument_kinds`): then that is told.
 
 Warnings are given by `warn`, which finds the user's line.
 """
@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, cast
 
-from whippletree.errors import StateError, WhippletreeError
-from whippletree.foundation.argument_kinds import taken_arguments, unfit_argument
+from whippletree.errors import CallError, StateError, WhippletreeError
+from whippletree.foundation.argument_kinds import unfit_argument, unfit_call
 from whippletree.foundation.formula_errors import SymbolTruthError, asked_for_truth
 
 __all__ = ["user_facing", "warn"]
@@ -117,10 +117,9 @@ def _in_words(
     """Return an error in words about a user's mistake, if an error of Python or of a library comes from one."""
     if asked_for_truth(error):
         return SymbolTruthError("what is asked here").with_traceback(error.__traceback__)
-    taken = taken_arguments(function, args, options) if isinstance(error, TypeError) else ""
-    if taken:
-        error.args = (f"{error}; {taken}",)
-        return None
+    words = unfit_call(function, args, options)
+    if words:
+        return CallError(words)
     words = unfit_argument(function, args, options)
     return StateError(words) if words else None
 

@@ -42,6 +42,7 @@ _REFINEMENTS = 45
 """Steps of the golden section that find a singular position between two of a sweep: to 1e-9 of their distance."""
 
 
+@user_facing
 class SingularInput(NamedTuple):
     """A singular position of a sweep: the input's value, the configuration, the conditioning there, and words."""
 
@@ -51,6 +52,7 @@ class SingularInput(NamedTuple):
     words: str
 
 
+@user_facing
 class SweepEnd(NamedTuple):
     """Where a sweep ends before its last value: the input's value at the dead position, and words."""
 

@@ -37,6 +37,7 @@ _SETTLED = 5.0
 """A step response is shown for so many time constants of the slowest mode unless the user says."""
 
 
+@user_facing
 @readable
 class StepResponse(NamedTuple):
     """Times (n,) and the outputs' answers (n, outputs, inputs) to a unit step of each input."""

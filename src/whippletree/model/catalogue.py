@@ -10,6 +10,7 @@ from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.forces import Force
 from whippletree.elements.joints import Joint
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
 
 __all__ = ["register", "registered"]
@@ -24,6 +25,7 @@ _FAMILIES: dict[str, tuple[type, str]] = {
 _TYPES: dict[str, dict[str, type]] = {section: {} for section in _FAMILIES}
 
 
+@user_facing
 def register(kind: Kind) -> Kind:
     """Make a type of joint, closure or force known to files, by its word; use it as a decorator.
 

@@ -43,6 +43,7 @@ Acting: TypeAlias = "ClosureUse | ForceUse | StateUse | EventUse"
 Used = TypeVar("Used", "ClosureUse", "ForceUse", "StateUse", "EventUse")
 
 
+@user_facing
 @dataclass(frozen=True)
 class Parameter:
     """A named number that can be kept open: its symbol stands in the expressions that depend on it.
@@ -56,6 +57,7 @@ class Parameter:
     symbol: ca.SX = field(compare=False)
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class Body:
@@ -85,6 +87,7 @@ class Body:
         return m + own, h + first
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class JointUse:
@@ -108,6 +111,7 @@ class JointUse:
     armature: tuple[Scalar, ...] = ()
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class ClosureUse:
@@ -127,6 +131,7 @@ class ClosureUse:
     coordinates: tuple[tuple[str, int], ...]
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class ForceUse:
@@ -174,6 +179,7 @@ class ForceUse:
         return tuple(range(len(self.sides))), tuple(range(n))  # a force that is zero by its formula
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class StateUse:
@@ -211,6 +217,7 @@ class EventUse:
         return self.stop or bool(self.sets)
 
 
+@user_facing
 @dataclass(frozen=True)
 class Frame:
     """A named frame on a body or on the ground.

@@ -14,6 +14,7 @@ from whippletree.elements.bodies import BodyKind, OwnCoordinates
 from whippletree.elements.closures import DeclaredClosure, Side
 from whippletree.elements.forces import Force
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model.argument_types import BodyLike, CoordinateLike, JointLike, PlaceLike
 from whippletree.model.declared_order import DeclaredOrders
 from whippletree.model.description import (
@@ -53,6 +54,7 @@ _KINDS: dict[type, str] = {
 }
 
 
+@user_facing
 class Registry:
     """The elements declared so far.
 

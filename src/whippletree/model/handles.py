@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whippletree.foundation.user_frames import user_facing
+
 if TYPE_CHECKING:
     from whippletree.model.mechanism import Mechanism
 
@@ -20,6 +22,7 @@ class _Handle:
         return self.name
 
 
+@user_facing
 @dataclass(frozen=True)
 class BodyHandle(_Handle):
     """A body of a mechanism, or its ground.
@@ -30,6 +33,7 @@ class BodyHandle(_Handle):
     """
 
 
+@user_facing
 @dataclass(frozen=True)
 class FrameHandle(_Handle):
     """A named frame of a mechanism.
@@ -40,6 +44,7 @@ class FrameHandle(_Handle):
     """
 
 
+@user_facing
 @dataclass(frozen=True)
 class JointHandle(_Handle):
     """A joint of a mechanism.
@@ -51,6 +56,7 @@ class JointHandle(_Handle):
     """
 
 
+@user_facing
 @dataclass(frozen=True)
 class ClosureHandle(_Handle):
     """A closure of a mechanism.
@@ -62,6 +68,7 @@ class ClosureHandle(_Handle):
     """
 
 
+@user_facing
 @dataclass(frozen=True)
 class ForceHandle(_Handle):
     """A force element of a mechanism.

@@ -11,6 +11,7 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.foundation.short_text import readable
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.realtime.step_equations import StepStatus
 
@@ -23,6 +24,7 @@ _NAP = 1.5e-3
 """Seconds before a deadline up to which the process sleeps; operating systems wake it late by up to about this."""
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class PacedRun:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whippletree.foundation.short_text import readable
+from whippletree.foundation.user_frames import user_facing
 
 __all__ = ["StepTiming", "step_times"]
 
@@ -17,6 +18,7 @@ _AGAIN = 5
 """How often each step is repeated from its state: the least of these times is the step's own, free of interrupts."""
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class StepTiming:

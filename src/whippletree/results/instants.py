@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from whippletree.foundation.short_text import readable
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 
 __all__ = ["Event", "Instant"]
 
 
+@user_facing
 @readable
 class Instant(NamedTuple):
     """Coordinates, velocities and the states of elements at one time.
@@ -24,6 +26,7 @@ class Instant(NamedTuple):
     z: Array
 
 
+@user_facing
 @dataclass(frozen=True, eq=False)
 class Event:
     """Something that happened in a run: its name, its time and the state then.

@@ -65,6 +65,7 @@ _HEADER_FORM = {
 }
 
 
+@user_facing
 @readable
 @dataclass(frozen=True)
 class State:

@@ -22,6 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from whippletree.errors import StateError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.loop_code import address
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+@user_facing
 @dataclass(frozen=True)
 class MethodOptions:
     """The arguments of a run about its method: `simulate(method=..., tolerance=..., ...)`."""
@@ -307,6 +309,7 @@ class CompiledStepper(Stepper):
 _METHODS: dict[str, Callable[[MethodOptions], Stepper]] = {}
 
 
+@user_facing
 def register_stepper(name: str, make: Callable[[MethodOptions], Stepper]) -> None:
     """Let `method=name` mean a method: a class of steppers, or another function that makes one from its options."""
     if not isinstance(name, str) or not callable(make):
@@ -314,6 +317,7 @@ def register_stepper(name: str, make: Callable[[MethodOptions], Stepper]) -> Non
     _METHODS[name] = make
 
 
+@user_facing
 def method_names() -> tuple[str, ...]:
     """Return the names of all methods."""
     return tuple(_METHODS)

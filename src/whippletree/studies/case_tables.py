@@ -12,6 +12,7 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.foundation.arrays import AnyArray, Indices
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.scalars import shown
 from whippletree.studies.cases import CASE
@@ -25,6 +26,7 @@ VECTORS = ("q", "v", "z", "tau")
 """Variables whose last dimension is not one of cases: states and efforts, with a number for each coordinate."""
 
 
+@user_facing
 class Case(Mapping[str, Any]):
     """One case: its variables by name, its number in the study, and a seed that follows from that number alone.
 

@@ -126,6 +126,7 @@ def numbered(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
+@user_facing
 @readable
 class Momentum(NamedTuple):
     """Angular and linear momentum (..., 3), in ground axes.

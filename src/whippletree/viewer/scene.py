@@ -12,6 +12,7 @@ import numpy as np
 from whippletree.files.surfaces import Surface
 from whippletree.foundation.arrays import Indices
 from whippletree.foundation.short_text import readable
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.proportions import NAMED
 
@@ -191,6 +192,7 @@ class Camera:
     up: tuple[float, float, float]
 
 
+@user_facing
 @readable
 @dataclass(frozen=True, eq=False)
 class Scene:

@@ -296,6 +296,7 @@ class _OfBody(Joint):
         return self.body.random(rng)
 
 
+@user_facing
 @dataclass(frozen=True)
 class OwnCoordinates(_OfBody):
     """The own coordinates of a body as a joint that moves nothing: the inertia is that of the body inside."""
@@ -320,6 +321,7 @@ class OwnCoordinates(_OfBody):
         return ca.SX(6, self.of.n_own)
 
 
+@user_facing
 @dataclass(frozen=True)
 class MovingFrame(_OfBody):
     """A moving frame of a body, reached from the body frame like the child frame of a joint.

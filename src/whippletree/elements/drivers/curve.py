@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -26,7 +27,7 @@ _KEPT = 256
 
 
 @user_facing
-class CurveByPieces:
+class CurveByPieces(ABC):
     """A polynomial between each two knots: a row of its table has an origin and the coefficients from there.
 
     A kind of curve is a frozen dataclass of places, values and one of its `choices`, and says what its pieces are.
@@ -41,9 +42,9 @@ class CurveByPieces:
         """After how much it repeats itself; zero if it does not."""
         return 0.0
 
+    @abstractmethod
     def _pieces(self) -> LookupTable:
         """Return the knots, and for each stretch its origin and coefficients."""
-        raise NotImplementedError
 
     def _keep(self, **fields: object) -> None:
         """Store the arguments, of which all pieces must be finite."""

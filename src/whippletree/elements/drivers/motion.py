@@ -11,6 +11,7 @@ from typing import Self
 import casadi as ca
 
 from whippletree.elements.closures import DeclaredClosure, Rows, Side
+from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Motion"]
@@ -18,6 +19,7 @@ __all__ = ["Motion"]
 _AXES = "xyz"
 
 
+@user_facing
 @dataclass(frozen=True, eq=False)
 class Motion(DeclaredClosure):
     """Keeps a joint coordinate, or coordinates of a point in ground axes, at a function of time; made by `written`.

@@ -7,11 +7,13 @@ from typing import Any
 import casadi as ca
 
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import Scalar, scalar
 
 __all__ = ["pulse"]
 
 
+@user_facing
 def pulse(x: Scalar, begin: Scalar, end: Scalar) -> Any:
     """Return one between two values of an expression or a number, zero outside, and a half at both ends.
 

@@ -12,6 +12,7 @@ from whippletree.elements.drivers.curve import CurveByPieces, chosen, cubics, po
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
 from whippletree.foundation.short_text import readable
+from whippletree.foundation.user_frames import user_facing
 from whippletree.programs.lookup import LookupTable
 
 __all__ = ["ENDS", "Spline"]
@@ -21,6 +22,7 @@ ENDS = ("natural", "clamped", "periodic", "not_a_knot", "four_points")
 """The conditions that a spline can have at its ends."""
 
 
+@user_facing
 @readable
 @dataclass(frozen=True, init=False)
 class Spline(CurveByPieces):

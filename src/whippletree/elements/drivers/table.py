@@ -12,6 +12,7 @@ from whippletree.elements.drivers.curve import CurveByPieces, chosen, cubics, po
 from whippletree.errors import ModelError
 from whippletree.foundation.arrays import Array
 from whippletree.foundation.short_text import readable
+from whippletree.foundation.user_frames import user_facing
 from whippletree.programs.lookup import LookupTable
 
 __all__ = ["KINDS", "Table"]
@@ -20,6 +21,7 @@ KINDS = ("linear", "pchip", "hold")
 """How a table is read between its points."""
 
 
+@user_facing
 @readable
 @dataclass(frozen=True, init=False)
 class Table(CurveByPieces):

@@ -13,6 +13,8 @@ from whippletree.errors import FileError
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.xml_source import XmlElement, parse_xml
 from whippletree.foundation.arrays import FilePath
+from whippletree.foundation.user_frames import user_facing
+from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
     from whippletree.files.neutral_model import NeutralModel
@@ -116,6 +118,7 @@ _FORMATS: dict[str, FileFormat] = {}
 """Every format by its name."""
 
 
+@user_facing
 def register(one: FileFormat) -> FileFormat:
     """Add a format, and return it.
 
@@ -132,8 +135,11 @@ def register(one: FileFormat) -> FileFormat:
     return one
 
 
+@user_facing
 def unregister(one: FileFormat) -> None:
     """Remove a format."""
+    if one.name not in _FORMATS:
+        raise FileError(f"the format {shown(one.name)} is not registered")
     del _FORMATS[one.name]
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 
 from whippletree.errors import StateError
 from whippletree.formulations.methods.formulation import DECISIONS, Formulation
+from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
 
 __all__ = [
@@ -56,6 +57,7 @@ _MIXED = "by_branch"
 """The formulation that a mapping from bodies to methods stands for."""
 
 
+@user_facing
 def register(formulation: Formulation) -> Formulation:
     """Add a formulation, and return it.
 
@@ -107,8 +109,11 @@ def _taken(formulation: Formulation) -> bool:
     return module is not None and module not in sys.modules
 
 
+@user_facing
 def unregister(formulation: Formulation) -> None:
     """Remove a formulation."""
+    if formulation.text not in _BY_TEXT:
+        raise StateError(f"the formulation {shown(formulation.text)} is not registered")
     del _BY_TEXT[formulation.text]
 
 
