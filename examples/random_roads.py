@@ -1,7 +1,7 @@
 """A thousand quarter cars over random roads: a study whose cases differ in road, spring and damper.
 
 A road is a sum of waves with random phases, whose heights fall with the square of their number. Each case has its own
-phases, spring and damper, from a Latin hypercube. What is kept of each run are statistics, so that a thousand runs take
+phases, spring and damper, from a Latin hypercube. Statistics alone are kept of each run, so that a thousand runs take
 no memory to speak of. A file name as argument draws the comfort over the spring.
 """
 
