@@ -274,7 +274,7 @@ def test_a_quadruped_that_floats_with_a_cover_whose_inertia_no_body_has(tmp_path
 
 
 def test_a_free_joint_has_no_name_in_sdf(tmp_path: Path) -> None:
-    """Whatever nothing holds floats there, by a joint that is called after it: the report says so before it is missed."""
+    """What nothing holds floats there, by a joint that is called after it: the report says so."""
     m = wt.Mechanism("flight")
     m.free("F", m.ground, m.body("craft", wt.box((1.0, 0.1, 0.2), mass=2.0)))
     report = wt.write(m, tmp_path / "flight.sdf")

@@ -103,7 +103,9 @@ class _SdfModel:
                 whole.lacks(f"what acts on the free joint {quoted(use.name)}")
             found = f"{self._links[use.child]} to ground"
             if found != use.name:
-                whole.remarks.add("changed", f"joint {quoted(use.name)} is called {quoted(found)}: no word says it floats")
+                whole.remarks.add(
+                    "changed", f"joint {quoted(use.name)} is called {quoted(found)}: no word says it floats"
+                )
             return
         word = _WORDS.get(type(use.joint))
         if word is None:

@@ -234,8 +234,10 @@ class DenseFallback:
         free = self.numbers.free_freedoms
         limit = CONTRADICTION + OPEN_OVER_ACCURACY * self.loop_plan.slack
         if np.abs(C @ a + second).max(initial=0.0) > limit * (1.0 + np.abs(second).max(initial=0.0)):
+            pushed = "these velocities belong to" if v.any() else "from rest its forces push it along"
             raise DynamicsError(
-                "the mechanism is at a singular position, and these velocities belong to none of its branches there"
+                f"the mechanism is at a singular position, and {pushed} none of its branches there: start it at "
+                "another configuration, or with velocities along one of them"
             )
         lacking = (M @ a - right)[free]
         smallest = self.loop_plan.negligible(SINGULAR_HERE)
