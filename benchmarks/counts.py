@@ -46,7 +46,7 @@ from whippletree.system import guards, loop_equations
 def rolled_program(system: Any, kernel: Kernel) -> Rolled | None:
     """The loops of a kernel, or None if it is a straight line."""
     engine = system._engine
-    request = engine.request(kernel.function, kernel.formulation, "", (), **kernel.options)
+    request = engine.request(kernel.function, formulation=kernel.formulation, **kernel.options)
     if not engine.equations.rolls(request):
         return None
     program = engine.equations.roll(request)

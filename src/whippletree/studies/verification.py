@@ -9,9 +9,10 @@ Runs are compared at times of their own, so that the digits do not depend on the
 every run, evenly spaced, and hardly ever where steps end. So the digits are those of outputs within steps too.
 
 Further runs are stopped when their work is one and a half times that of the first: then what they have reached is
-compared. So a run with `verify=True` takes about two and a half times as long as without, at most. Work is counted in
-evaluations, and depends on no clock: the same call always compares as much. They are also stopped where they have
-come as far from the first as that goes at all: no digit can be right then.
+compared. So a run with `verify=True` takes about two and a half times as long as without, at most, beside the starts
+of further runs and the comparison. Work is counted in evaluations, and depends on no clock: the same call always
+compares as much. They are also stopped where they have come as far from the first as that goes at all: no digit can be
+right then.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ _SMALL_LEAST_WORK = 5000.0
 """Work that is always allowed, the second in trees with few freedoms: less than a millisecond."""
 
 _LOOKS = 10
-"""How often a further run is looked at, about, until its work is done."""
+"""How often a further run is looked at, about, until its work is done, unless that is little."""
+
+_SHORT = 10_000.0
+"""Work below which a further run is looked at twice or so: a look costs as much as hundreds of evaluations."""
 
 WELL = 3.0
 """The digits from which on a joint moves well."""
@@ -249,7 +253,18 @@ def _go(run: SampledRun, most: float, enough: Callable[[SampledRun], bool]) -> f
     """Let a run go until it ends, its work is done, or `enough` of it is known; return its work."""
     simulation = run.simulation
     simulation.pause_every = pause = max(int(most / (_LOOKS * (1.0 + _step_work(simulation)))), 1)
-    run.go(lambda t: simulation.steps % pause == 0 and (work(simulation) > most or enough(run)))
+
+    def looked(t: float) -> bool:
+        steps, done = simulation.steps, work(simulation)
+        if not steps or steps % simulation.pause_every:
+            return False
+        if done > most or enough(run):
+            return True
+        if most < _SHORT:  # then the next look is where the work will be done
+            simulation.pause_every = int(steps * most / done) + pause
+        return False
+
+    run.go(looked)
     return work(simulation)
 
 
