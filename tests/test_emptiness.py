@@ -9,6 +9,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import whippletree
 
 SOURCE = Path(whippletree.__file__).parent
@@ -63,6 +65,7 @@ def unexplained(text: str) -> Iterator[int]:
                 yield node.lineno
 
 
+@pytest.mark.rest
 def test_what_may_be_empty_has_an_answer_or_a_comment_says_why_it_is_not() -> None:
     """Give `default=`, an error in words, or a comment on the line or above it: "# not empty: the ground is one"."""
     files = {path: path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}

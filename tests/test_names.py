@@ -36,6 +36,7 @@ def class_names() -> Iterator[str]:
                 yield node.name.lstrip("_")
 
 
+@pytest.mark.rest
 def test_no_class_name_occurs_twice() -> None:
     assert [name for name, count in Counter(class_names()).items() if count > 1] == []
 

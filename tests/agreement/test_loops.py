@@ -88,7 +88,7 @@ def check_assembly(s: wt.System, c: Case) -> None:
 # Tests
 
 
-@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in QUICK, core=4))
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in QUICK, core=2))
 def test_random_mechanisms(family: str, i: int) -> None:
     c = case(family, i)
     s = built(c.looped)

@@ -43,7 +43,7 @@ def assert_opened_at_bodies(s: wt.System) -> None:
     assert all(joint.near not in opening.removed for joint in opening.joints)
 
 
-@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in (*QUICK, TWICE, ROUNDING), core=5))
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in (*QUICK, TWICE, ROUNDING), core=3))
 def test_random_loops(family: str, i: int) -> None:
     c, k = case(family, i), list(FAMILIES).index(family)
     s = built(c.looped)

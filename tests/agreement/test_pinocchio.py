@@ -51,7 +51,7 @@ def size_of(seed: int) -> int:
 def trees() -> list:
     """The seeds of the random trees: two of each small size and two large ones, the others marked as deep."""
     quick = {seed for seed in range(80) if size_of(seed) <= 5 or (seed < 40 and size_of(seed) % 20 == 0)}
-    return sampled(range(N_TREES), lambda seed: seed in quick, core=5)
+    return sampled(range(N_TREES), lambda seed: seed in quick, core=2)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -89,11 +89,13 @@ def test_the_iteration_solves_a_linear_equation():
     assert np.abs(Y - exact[:, None] * [1.0, 2.0]).max() < 1e-13
 
 
+@pytest.mark.rest
 def test_a_state_within_the_step_is_where_the_integrals_begin():
     Y = solved(0.7, np.array([1.0]), -1.3, integrals(0.4))
     assert np.abs(Y[:, 0] - np.exp(-1.3 * 0.7 * (RULE.c - 0.4))).max() < 1e-12
 
 
+@pytest.mark.rest
 def test_a_part_of_a_step_is_the_same_curve():
     Y = np.ascontiguousarray(np.stack([RULE.c**3, 1 - RULE.c], axis=1))
     part_of(0.2, 0.5, Y)
@@ -101,6 +103,7 @@ def test_a_part_of_a_step_is_the_same_curve():
     assert np.abs(Y - np.stack([x**3, 1 - x], axis=1)).max() < 1e-12
 
 
+@pytest.mark.rest
 def test_the_first_guess_goes_on_with_the_acceleration():
     """At the second node: u = v s + a s^2 / 2 and v = v0 + a s, with nothing known of a jerk."""
     Y, k = np.zeros((18, 4)), np.zeros((18, 4))

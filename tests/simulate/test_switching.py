@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from support.sampling import deep
+from support.sampling import deep, rest
 from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import Simulation
 
@@ -222,7 +222,7 @@ class Oscillator:
         return m.build()
 
 
-@pytest.mark.parametrize("seed", [*range(3), *deep(range(3, 60))])
+@pytest.mark.parametrize("seed", [0, *rest([1, 2]), *deep(range(3, 60))])
 @pytest.mark.parametrize("hysteresis", [False, True])
 def test_random_relays(seed: int, hysteresis: bool) -> None:
     o = Oscillator(seed)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import warnings
 import whippletree as wt
@@ -57,6 +59,7 @@ s.mass_matrix([0.3])
 """
 
 
+@pytest.mark.rest
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     def files_after(seed: str) -> set[Path]:
         path = os.pathsep.join(filter(None, sys.path))

@@ -71,7 +71,7 @@ def of_case(s: wt.System, c: Any, **more: Any) -> Neighbour:
     return Neighbour(s, c.q, c.v, c.tau, **state).closed()
 
 
-@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, SMALL.__contains__))
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, SMALL.__contains__, core=2))
 def test_random_mechanisms(family: str, i: int) -> None:
     """By everything, parameters included: masses, lengths, places, offsets, a stiffness."""
     c = case(family, i)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.sampling import rest
 from support.work import calls
 from topology.graphs import (
     Closing,
@@ -297,8 +298,8 @@ def test_planning_takes_work_in_proportion_to_the_number_of_four_bars() -> None:
     assert calls(lambda: make_plan(*many)) < 20.5 * calls(lambda: make_plan(*few))
 
 
-@pytest.mark.parametrize("shape", [(100, 10), (10, 100)])
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("shape", [(100, 10), *rest([((10, 100),)])])
+@pytest.mark.parametrize("whole", [False, *rest([True])])
 def test_a_net_is_planned_with_short_loops(shape: tuple[int, int], whole: bool) -> None:
     bodies, edges = lattice(*shape, range(shape[1]) if whole else [0])
     plan = make_plan(bodies, edges)
