@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 
 import whippletree as wt
 from support import measures
+from support.random_forces import load_up
 from support.random_trees import KINDS, random_mechanism, random_states
 from support.sampling import deep
 from whippletree.elements.joints import Joint
@@ -144,6 +145,61 @@ def test_kinds_are_few_and_constants_folded(monkeypatch: pytest.MonkeyPatch) -> 
     variants = sum(len(step.variants) for step in program.steps if hasattr(step, "variants"))
     assert variants <= 8
     assert len(program.constants) == 0  # all links are alike, and only the first one's place differs
+
+
+@pytest.mark.parametrize("seed", [3, *deep(range(4, 9))])
+def test_every_element_acts_in_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formulas, tables, contacts, states of their own and numbers with parameters, on random trees."""
+    m = random_mechanism(seed, n_bodies=7, kinds=KINDS)
+    load_up(m, np.random.default_rng(seed))
+    if seed == 3:
+        curve = wt.Table([0.0, 0.5, 2.0], [0.0, 3.0, 4.0])
+        m.spring("table", "ground", m.describe().bodies[-1].name, law=lambda x, rate: curve(x) + 0.1 * rate)
+    place, rng = m.describe().bodies[-1].name, np.random.default_rng([seed, 1])
+    states = random_states(m.build(), seed, 1)
+    q, v, tau, a = (states[name][0] for name in ("q", "v", "tau", "a"))
+    z, wrench = rng.normal(size=2), {place: np.arange(1.0, 7.0)}
+    for parameters in (None, {"unit": 0.8}):
+        given: dict[str, Any] = {"t": 0.6, "z": z, "parameters": parameters}
+
+        def compute(s: wt.System, given: dict[str, Any] = given) -> dict[str, np.ndarray]:
+            return {
+                "forward": s.forward_dynamics(q, v, tau, wrenches=wrench, **given),
+                "composite": s.forward_dynamics(q, v, tau, formulation="composite", **given),
+                "driving": s.driving_forces(q, v, tau, **given),
+                "inverse": s.inverse_dynamics(q, v, a, wrenches=wrench, **given),
+                "reactions": s.reactions(q, v, tau, **given).wrenches,
+                "energy": np.array(s.energy(q, v, **given)),
+            }
+
+        rolled, straight = both(m, monkeypatch, compute)
+        for name, expected in straight.items():
+            assert relative(rolled[name], expected) < TOLERANCE, name
+
+
+def chain_of_parts(n: int) -> wt.Mechanism:
+    """A chain in which each link has a mass and a spring of its own, both with parameters."""
+    m = wt.Mechanism("chain")
+    stiffness, body = m.parameter("stiffness", 3.0), m.ground
+    for i in range(n):
+        link = m.body(f"link{i}", wt.box((0.3, 0.05, 0.04), m.parameter(f"mass{i}", 1.0 + 0.1 * i)))
+        m.spherical(f"j{i}", body, link, at=(0.3, 0, 0))
+        law = stiffness * (1 + i) * m.elongation**3 + 0.1 * i * m.elongation_rate * ca.sin(m.time)
+        m.spring(f"spring{i}", m.ground, link, at=(0.1 * i, 1.0, 0.2), law=law)
+        m.contact(f"contact{i}", link, radius=0.1, stiffness=1e4 + i, offset=0.1 * ca.sin((2 + i) * m.time))
+        body = link
+    return m
+
+
+def test_elements_and_bodies_that_differ_in_numbers_only_share_their_code() -> None:
+    kinds, sizes = [], []
+    for n in (60, 90):
+        equations = chain_of_parts(n).build()._engine.equations
+        program = equations.roll(Request("forward_dynamics", "articulated"))
+        kinds.append(sum(len(step.variants) for step in program.steps if hasattr(step, "variants")))
+        sizes.append(sum(len(step.table) for step in program.steps if hasattr(step, "variants")))
+    assert kinds[0] == kinds[1] < 40
+    assert sizes[1] == sizes[0] + 30 * 7
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -199,10 +200,37 @@ def test_elements_that_are_alike_share_their_items(monkeypatch: pytest.MonkeyPat
     assert kinds[0] == kinds[1] < 60
 
 
-def test_what_is_written_as_a_formula_is_a_straight_line() -> None:
-    m, guess = four_bars(30)
-    m.spring("law", m.ground, "coupler 3", law=lambda x, rate: 5 * x**3, at=(0, 3, 0))
-    assert not rolled(m.build(guess=guess))
+@pytest.mark.rest
+def test_written_laws_and_parameters_are_exact_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of parallelograms is one freedom, whatever acts: against its equation of motion, written by hand."""
+    monkeypatch.setattr(size_policy, "STRAIGHT", 0)
+    n, at, t = 40, 1.2, 0.7
+    m, guess = four_bars(n)
+    k, heavy = m.parameter("k", 30.0), m.parameter("heavy", 2.0)
+    for i in range(n):
+        law = (k + i) * m.elongation**3 + 2.0 * m.elongation_rate
+        m.spring(f"law {i}", m.ground, f"coupler {i}", law=law, at=(i, 3.0 + 0.1 * i, 0))
+        m.body(f"load {i}", mass=heavy * (1 + i), com=(0, 0, 0), inertia=np.zeros((3, 3)))
+        m.fixed(f"on {i}", f"coupler {i}", f"load {i}", at=(0.3, 0, 0))
+        m.load(f"wind {i}", f"rocker {i}", at=(1, 0, 0), force=(ca.sin(m.time) * (1 + i), 0, 0))
+    s = m.build(guess=guess)
+    assert rolled(s)
+    q, v = s.q0, np.zeros(s.nv)
+    v[: n + 1], v[n + 1 :: 2], v[n + 2 :: 2] = 2.0, -2.0, 2.0
+    arm, across = np.array([np.cos(at), np.sin(at)]), np.array([-np.sin(at), np.cos(at)])  # a rocker's end, its motion
+    for values in ({}, {"k": 50.0, "heavy": 0.5}):
+        stiff, mass = values.get("k", 30.0), values.get("heavy", 2.0)
+        numbers = np.arange(n)
+        inertia = (n + 1) / 3 + n + (mass * (1 + numbers)).sum()
+        effort = -9.81 * np.cos(at) * ((n + 1) / 2 + n + (mass * (1 + numbers)).sum())
+        effort += (np.sin(t) * (1 + numbers) * across[0]).sum()
+        for i in numbers:
+            rod = np.array([i, 0]) + arm - np.array([i, 3.0 + 0.1 * i])
+            length = np.hypot(*rod)
+            rate = rod @ (2.0 * across) / length
+            effort -= ((stiff + i) * length**3 + 2.0 * rate) * (rod @ across) / length
+        a = s.forward_dynamics(q, v, t=t, parameters=values, formulation=REDUCTION)
+        assert a[: n + 1] == pytest.approx(np.full(n + 1, effort / inertia), rel=1e-9)
 
 
 def test_what_would_take_many_minutes_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,10 +245,9 @@ def test_what_would_take_many_minutes_is_refused_in_words(monkeypatch: pytest.Mo
     with pytest.raises(wt.StateError, match="ask for that, or for a part"):
         s.simulate(0.1)
     assert np.isfinite(s.forward_dynamics(s.q0, s.v0)).all()
-    m.spring("law", m.ground, "coupler 3", law=lambda x, rate: 5 * x**3, at=(0, 3, 0))
+    m.drive("motor", "foot 0", position=1.2 + m.time)
     s = m.build(guess=guess)
-    assert s.chosen.name == REDUCTION  # found without tracing
-    with pytest.raises(wt.StateError, match="formulas"):
+    with pytest.raises(wt.StateError, match="drives and written closures"):
         s.forward_dynamics(s.q0, s.v0)
 
 

@@ -221,6 +221,11 @@ class Declared:
         kinds = parts(cls)
         return cls(*(_restored(outline, kinds.get(each.name), numbers) for each, outline in outlines))
 
+    def numbers_apart(self) -> Self:
+        """Return the element with the numbers of its formulas among its own, so that its text has none of them."""
+        values = [value.numbers_apart() if isinstance(value, Declared) else value for value in self._values]
+        return type(self)(*values)
+
     @property
     def _values(self) -> Sequence[object]:
         return [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import casadi as ca
 
 from whippletree.elements.declaration import Declared
+from whippletree.programs.function_forms import ExpressionForm, form_of_expression
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import cross, dense
 
@@ -80,6 +81,21 @@ class UserFunction(Declared):
         """Return a function from its text and its parameters."""
         return cls(ca.Function.deserialize(text), entries)
 
+    def numbers_apart(self) -> Self:
+        """Return the same with the numbers that are written in it as further parameters.
+
+        >>> x, none = ca.SX.sym("x"), ca.SX(0, 1)
+        >>> class Law(UserFunction):
+        ...     inputs = ("x", "parameters")
+        >>> laws = [Law(Written("law", a * x, (x, none))).numbers_apart() for a in (3.0, 5.0)]
+        >>> laws[0].text == laws[1].text, [float(law.arguments[0]) for law in laws]
+        (True, [3.0, 5.0])
+        """
+        symbols = self.fresh()
+        form = form_of_expression(ca.vec(ca.SX(self.function(*symbols))), ca.vertcat(*map(ca.vec, symbols)))
+        shapes = tuple(symbol.shape for symbol in symbols)
+        return replace(self, source=_law(form, shapes), arguments=(*self.arguments, *map(float, form.numbers)))
+
     def fresh(self) -> list[ca.SX]:
         """Return new symbols for the function's inputs."""
         return [ca.SX.sym(name, *self.function.size_in(k)) for k, name in enumerate(self.inputs)]
@@ -91,6 +107,16 @@ class UserFunction(Declared):
         found = {hash(symbol) for symbol in ca.symvar(ca.SX(self.function(*symbols)))}
         names = zip(self.inputs, symbols, strict=True)
         return {name for name, given in names if any(hash(symbol) in found for symbol in ca.symvar(given))}
+
+
+@lru_cache(maxsize=256)
+def _law(form: ExpressionForm, shapes: tuple[tuple[int, int], ...]) -> ca.Function:
+    """Return a form as a function whose last input has the form's numbers behind the parameters."""
+    *given, parameters = [ca.SX.sym("x", *shape) for shape in shapes]
+    numbers = ca.SX.sym("number", len(form.numbers))
+    symbols = ca.SX(ca.vertcat(*map(ca.vec, given), parameters))
+    found = form.over(ca.vertsplit(symbols), ca.vertsplit(numbers) if form.numbers else [])
+    return ca.Function("law", [*given, ca.SX(ca.vertcat(ca.SX(0, 1), parameters, numbers))], [found])
 
 
 def side_arrays(sides: Sequence[Side]) -> list[ca.SX]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,16 @@ import numpy as np
 from whippletree.foundation.arrays import Array
 from whippletree.kernels.forest import count_solve, solve_ir
 from whippletree.kernels.forest_columns import ColumnTables, columns_ir, count_columns
-from whippletree.kernels.lowering import ARGUMENTS, BLOCK, LoweredBody, Pool, declarations, flushing
+from whippletree.kernels.lowering import (
+    ARGUMENTS,
+    BLOCK,
+    SEARCH,
+    LoweredBody,
+    Pool,
+    declarations,
+    flushing,
+    table_numbers,
+)
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 from whippletree.programs.loop_program import (
@@ -60,12 +69,14 @@ class RolledLoops:
             self.starts.append((begin, second))
         self.tables = np.array(rows, dtype=np.int32)
         self._tapes: dict[int, Tape] = {}
+        self._fixed = np.array(program.constants, dtype=np.float64)
+        self.lookups: dict[bytes, int] = {}  # where in the constants numbers of tables are
 
     @property
     def constants(self) -> Array:
-        """The items' constants, and the numbers that the code written last reads."""
-        gap = [0.0] * (self.pool.start - len(self.program.constants))
-        return np.array([*self.program.constants, *gap, *self.pool.values], dtype=np.float64)
+        """The items' constants, the tables of their steps, and the numbers that the code written last reads."""
+        gap = np.zeros(max(self.pool.start - self._fixed.size, 0))
+        return np.concatenate([self._fixed, gap, self.pool.values])
 
     def count(self) -> OperationCount:
         """Count the operations of one evaluation."""
@@ -97,14 +108,21 @@ class RolledLoops:
         """Return the operations of a step, read once."""
         key = id(variant)
         if key not in self._tapes:
-            self._tapes[key] = arrange(fuse(read_tape(variant.function)))
-            if self._tapes[key].tables:
-                raise NotImplementedError("a step of a loop looks something up in a table, which native code cannot do")
+            tape = self._tapes[key] = arrange(fuse(read_tape(variant.function)))
+            numbers = table_numbers(tape)
+            if numbers.tobytes() not in self.lookups:
+                self.lookups[numbers.tobytes()] = self._fixed.size
+                self._fixed = np.concatenate([self._fixed, numbers])
         return self._tapes[key]
+
+    def tables_at(self, variant: StepFunction) -> int:
+        """Return where in the constants the numbers are that a step looks up."""
+        return self.lookups[table_numbers(self.tape(variant)).tobytes()]
 
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
         """Return a module that runs the steps for `width` states."""
-        self.pool = Pool(max(width, pack), len(self.program.constants))
+        self.operations()  # reads all tables
+        self.pool = Pool(max(width, pack), self._fixed.size)
         writer = _Writer(self, width, pack, fused)
         return writer.module(name)
 
@@ -163,7 +181,8 @@ class _Writer:
             self._step(step)
         self.lines += ["  br label %stop", "stop:", *restore, "  ret void", "}"]
         memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n" + declared
-        whole = "\n".join(["\n".join(self.lines), *self.functions, memset])
+        search = [SEARCH] if any(self.loops.lookups) else []
+        whole = "\n".join(["\n".join(self.lines), *self.functions, *search, memset])
         return whole + declarations(self.width, {1, self.pack, SIDE_BY_SIDE}, self.loops.pool, whole)
 
     def _step(self, step: ProgramStep) -> None:
@@ -318,11 +337,25 @@ class _Writer:
                 address = _Addresses(self, f"{prefix}r{element}_", None)
                 address.store(body.lines, variant.targets[element], body.result(value))
 
-        body = LoweredBody(tape, self.width, self.pack, load, prefix, self.fused, self.loops.pool, BLOCK, store)
+        body = self._body(variant, load, prefix, block=BLOCK, found=store)
         body.write()
         for value in list(places):
             store(value)
         self.lines += body.lines
+
+    def _body(
+        self,
+        variant: StepFunction,
+        load: Callable[[list[str], int, int], str],
+        prefix: str,
+        lanes: int = 0,
+        block: int = 0,
+        found: Callable[[int], None] | None = None,
+    ) -> LoweredBody:
+        """Return the operations of a step, to be written; for one state in each of `lanes`, if they are given."""
+        loops, width, pack = self.loops, lanes or self.width, lanes or self.pack
+        tape, at = loops.tape(variant), loops.tables_at(variant)
+        return LoweredBody(tape, width, pack, load, prefix, self.fused, loops.pool, block, found, at)
 
     def _variant(self, variant: StepFunction, prefix: str, row: str | None, climb: _Filled | None = None) -> None:
         """Write one step."""
@@ -331,7 +364,7 @@ class _Writer:
         def load(lines: list[str], argument: int, element: int) -> str:
             return address.load(lines, variant.sources[element])
 
-        body = LoweredBody(self.loops.tape(variant), self.width, self.pack, load, prefix, self.fused, self.loops.pool)
+        body = self._body(variant, load, prefix)
         body.write()
         # everything is read before anything is written: a record may take the place of one that was read
         results = [(variant.targets[element], body.result(value)) for _, element, value in body.tape.outputs]
@@ -349,8 +382,7 @@ class _Writer:
         def load(lines: list[str], argument: int, element: int) -> str:
             return address.load(lines, variant.sources[element])
 
-        n = SIDE_BY_SIDE
-        body = LoweredBody(self.loops.tape(variant), n, n, load, prefix, self.fused, self.loops.pool)
+        body = self._body(variant, load, prefix, lanes=SIDE_BY_SIDE)
         body.write()
         for _, element, value in body.tape.outputs:
             address.store(body.lines, variant.targets[element], body.result(value))

@@ -167,7 +167,8 @@ class LoweredBody:
     `width` is the number of states in the lanes; `pack` is how many angles of one state share lanes for their sines
     and cosines when there is only one state. `load` writes the address computation of a leaf and returns the name of
     the pointer; `prefix` keeps names of several bodies in one function apart. `found`, if given, is called with each
-    value that has been worked out, so that a result can be stored at once and needs no register any more.
+    value that has been worked out, so that a result can be stored at once and needs no register any more. In the
+    constants, the numbers of the tape's tables begin at `tables_at`.
     """
 
     def __init__(
@@ -181,8 +182,9 @@ class LoweredBody:
         pool: Pool | None = None,
         block: int = 0,
         found: Callable[[int], None] | None = None,
+        tables_at: int = 0,
     ) -> None:
-        self.tape, self.width, self.pack = tape, width, pack
+        self.tape, self.width, self.pack, self._tables_at = tape, width, pack, tables_at
         self._load, self._prefix, self._fused = load, prefix, fused
         self._pool, self._block, self._found = pool, block, found
         self._emitted = self._blocks = 0
@@ -478,7 +480,7 @@ class LoweredBody:
         """Write the search for a number's row in a table, or the load of an entry of that row."""
         what, number, *entry = name.split(":")
         tables = self.tape.tables
-        start = sum(t.numbers.size for t in tables[: int(number)])
+        start = self._tables_at + sum(t.numbers.size for t in tables[: int(number)])
         knots, (_, m) = len(tables[int(number)].knots), tables[int(number)].entries.shape
         put = self.lines.append
         if what == "segment":

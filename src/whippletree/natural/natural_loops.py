@@ -44,11 +44,9 @@ class _Condition(NamedTuple):
 
 
 def loops_fit(natural: NaturalCoordinates) -> bool:
-    """Tell whether the conditions and joints of a mechanism can be written as loops: they look nothing up in tables."""
+    """Tell whether the conditions of a mechanism can be written as loops: they do not change with time."""
     conditions = natural.symbolic_conditions
-    if ca.depends_on(conditions.phi, conditions.t):
-        return False
-    return form_of_expression(conditions.phi, conditions.x) is not None
+    return not ca.depends_on(conditions.phi, conditions.t)
 
 
 class NaturalLoops:
@@ -170,7 +168,6 @@ class NaturalLoops:
         x = ca.vertcat(conditions.x, ca.SX.sym("none", self.whole - self.n))
         symbols = ca.SX(ca.vertcat(ca.SX(0, 1), *(x[3 * e : 3 * e + 3] for e in elements)))
         form = form_of_expression(conditions.phi[r], symbols)
-        assert form is not None
         return _Condition(form, self._keep(form.numbers), elements)
 
     # ------------------------------------------------------------------ joint coordinates and forces
@@ -181,7 +178,6 @@ class NaturalLoops:
         fitted = {node: _fitted(symbols) for node, symbols in bodies.items()}
         q, v = fit_joint(joint, fitted, near)
         form = form_of_expression(ca.SX(ca.vertcat(q, v)), ca.SX(ca.vertcat(*bodies.values(), near)))
-        assert form is not None
         return form, self._keep(form.numbers)
 
     def _joint_symbols(self, joint: NaturalJoint) -> tuple[dict[int, ca.SX], ca.SX]:
@@ -203,7 +199,7 @@ class NaturalLoops:
             near, at = (x, own[k].start) if k in own else (self.near, in_q.start)
             row = (numbers, in_q.start, in_v.start, at, *(_BODY * node for node in nodes))
             make = partial(self._joint_step, joint, form, near)
-            joints.add((len(nodes), joint.joint.nq, joint.joint.nv, k in own, form.key), make, row)
+            joints.add((len(nodes), joint.joint.nq, joint.joint.nv, k in own, form), make, row)
         return [bodies.loop(), *([joints.loop()] if joints.rows else [])]
 
     def _body_step(self, at: Numbers, moving: Numbers) -> StepFunction:
@@ -416,7 +412,7 @@ class NaturalLoops:
             lower = [self.K.block(i, j) for a, i in enumerate(one.elements) for j in one.elements[: a + 1]]
             upper = [self.K.block(j, i) for a, i in enumerate(one.elements) for j in one.elements[:a]]
             row = (one.numbers, r, *(3 * e for e in one.elements), *lower, *upper)
-            table.add(one.form.key, partial(self._condition_step, make, one), row)
+            table.add(one.form, partial(self._condition_step, make, one), row)
         return [table.loop()] if table.rows else []
 
     def _condition_step(self, make: Callable[[_ConditionKind], StepFunction], one: _Condition) -> StepFunction:

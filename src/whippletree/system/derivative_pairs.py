@@ -192,7 +192,7 @@ class _PairProgram:
         """Return a function of the inputs, and of the accelerations if they are among the symbols."""
         result = ca.densify(ca.SX(ca.vertcat(*values)))
         if "parameters" in x:
-            named = ca.vertcat(*(p.symbol for p in self.eq.description.parameters))
+            named = self.eq.parameters
             result = ca.substitute(result, named, x["parameters"])
         sources = []
         for n, (name, value) in enumerate(x.items()):

@@ -298,8 +298,7 @@ class Equations:
         if self.description.reaction_laws:
             output = _reaction_laws().resolved(self, request, symbols, output)
         if "parameters" in symbols:
-            named = ca.vertcat(*(p.symbol for p in self.description.parameters))
-            output = ca.substitute(output, named, symbols["parameters"])
+            output = ca.substitute(output, self.parameters, symbols["parameters"])
         labels = code_names([name for name, _ in signature.inputs])
         outputs = code_names([name for name, _ in signature.outputs])
         if set(outputs) & set(labels):
@@ -309,6 +308,11 @@ class Equations:
     def inputs(self, request: Request) -> dict[str, ca.SX]:
         """Return the symbols of a request's inputs."""
         return {name: self.symbol(name, size) for name, size in self.signature(request).inputs}
+
+    @property
+    def parameters(self) -> ca.SX:
+        """The symbols that the description's numbers are written in."""
+        return ca.SX(ca.vertcat(ca.SX(0, 1), *(p.symbol for p in self.description.parameters)))
 
     @property
     def large(self) -> bool:

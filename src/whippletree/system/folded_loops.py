@@ -86,7 +86,7 @@ class FoldedLoops:
         """Return the function from coordinates and parameters to the frames of joints, one below the other."""
         equations = self._numbers.equations
         q = ca.SX.sym("q", equations.plan.nq)
-        named = ca.vertcat(*(p.symbol for p in equations.description.parameters))
+        named = equations.parameters
         nodes = kinematics.poses(equations.walk({"q": q})).records
         rows = []
         for use in uses:

@@ -144,7 +144,7 @@ def pivot_sizes(eq: Equations, x: Symbols, solution: Solution) -> list[tuple[ca.
 def _sizes_at_plan(eq: Equations, x: Symbols, some: Sequence[ca.SX]) -> list[float]:
     """Return the sizes of pivots where the plan was made."""
     pivots = ca.SX(ca.vertcat(*some))
-    parameters = ca.vertcat(*(p.symbol for p in eq.description.parameters))
+    parameters = eq.parameters
     if parameters.numel():
         pivots = ca.substitute(pivots, parameters, ca.DM(eq.description.parameter_values))
     others = [value for name, value in x.items() if name != "q"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import casadi as ca
-
 from whippletree.errors import StateError
 from whippletree.formulations.nodes.applied_forces import LoadedWalk, without_applied_forces
 from whippletree.formulations.rolled import rolled_reduction
@@ -38,9 +36,8 @@ class RolledEquations:
     def walk(self, symbols: Symbols, *, weld: bool = True, toward: str = "") -> RolledWalk:
         """Return the rolled walk."""
         node_tree = self._equations.node_tree(weld=weld)
-        parameters = ca.SX(ca.vertcat(*(p.symbol for p in self.description.parameters)))
         node_tree = node_tree.toward(toward) if toward else node_tree
-        self.walked = RolledWalk(node_tree, self._inputs, parameters, node_tree.positions)
+        self.walked = RolledWalk(node_tree, self._inputs, self._equations.parameters, node_tree.positions)
         return self.walked
 
     def loaded(self, symbols: Symbols, *, weld: bool = True) -> LoadedWalk:
@@ -81,7 +78,8 @@ def reduction_program(equations: Equations, request: Request) -> tuple[LoopProgr
     gap = plan.open_square(CONSISTENT)
     limits = rolled_reduction.Limits(WATCHED, gap, plan.lengths.of_closure, request.check)
     place = {name: i for i, (name, _) in enumerate(equations.signature(request).inputs)}
-    loads = GivenLoads(equations.nodes.acting(), {name: place[f"wrench on {name}"] for name in request.wrenches}, place)
+    wrenches = {name: place[f"wrench on {name}"] for name in request.wrenches}
+    loads = GivenLoads(equations.nodes.acting(), wrenches, place, equations.parameters)
     program = rolled_reduction.forward_dynamics(
         equations.node_tree(), equations.attachments(), plan.keep, loads, limits
     )

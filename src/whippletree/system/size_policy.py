@@ -68,7 +68,7 @@ def rolls(eq: Equations, request: Request) -> bool:
         return True
     if eq.closed and (function.solved or function.of_loops):
         return eq.reduces_by_items(request) and eq.reduction_items(request)[1] > STRAIGHT
-    if function.of_elements or (function.loaded and not _forces_roll(eq)):
+    if function.of_elements or (function.loaded and eq.description.reaction_laws):
         return False
     if not function.rolled or (function.solved and not _formulation_rolls(request)):
         return False
@@ -113,17 +113,6 @@ def has_equal_parts(eq: Equations, request: Request) -> bool:
     return bool(eq.part_families())
 
 
-def _forces_roll(eq: Equations) -> bool:
-    """Tell whether what acts can be walked in loops: if its laws and numbers are plain."""
-    if not eq.description.forces:
-        return True
-    if not eq.large or eq.description.parameters:
-        return False
-    from whippletree.formulations.rolled.load_items import built_in
-
-    return built_in(eq.nodes.acting())
-
-
 def _formulation_rolls(request: Request) -> bool:
     tree = request.method.tree
     return tree is not None and request.function in tree.rolled
@@ -133,11 +122,11 @@ def reduces_by_items(eq: Equations, request: Request) -> bool:
     """Tell whether loops are solved item by item: forward dynamics by a formulation that can, all rows carried."""
     if not eq.large or request.function != "forward_dynamics" or not request.method.loops_roll:
         return False
-    if eq.prescribed or eq.description.parameters:
+    if eq.prescribed or eq.description.reaction_laws:
         return False
     from whippletree.formulations.rolled.rolled_reduction import can_roll
 
-    return can_roll(eq.attachments(), eq.node_tree(), eq.nodes.acting()) and not eq.reduction_pairs(request)
+    return can_roll(eq.attachments(), eq.node_tree()) and not eq.reduction_pairs(request)
 
 
 def too_long(eq: Equations, request: Request) -> bool:
@@ -167,6 +156,6 @@ def check_length(eq: Equations, request: Request) -> None:
         raise StateError(
             f"{request.function} of a mechanism with {bodies} moving bodies and {loops} loops would be one "
             f"straight line{by}, which takes many minutes to compile. Only forward_dynamics "
-            f'by "coordinate_reduction" is a loop over the bodies, without prescribed joints, drives, parameters '
-            f"and forces written as formulas: ask for that, or for a part of the mechanism"
+            f'by "coordinate_reduction" is a loop over the bodies, without prescribed joints, drives and written '
+            f"closures: ask for that, or for a part of the mechanism"
         )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.forces import ElementState, Force, Formula
+from whippletree.elements.forces import ElementState, Force
 from whippletree.formulations.nodes.applied_forces import ForcePlacement, ForcePlacements
 from whippletree.formulations.nodes.frame_states import NodeFrame, NodeState, force_columns, frame_state
 from whippletree.formulations.nodes.node_tree import column
@@ -15,29 +15,19 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.rolled.step_records import StepRecord
 from whippletree.formulations.rolled.work_items import InputSpan, ItemInputs, PlainNumbers, Record, WorkItems
 
-__all__ = ["GivenLoads", "LoadItems", "built_in", "frame_numbers", "local_frame", "with_efforts"]
+__all__ = ["GivenLoads", "LoadItems", "frame_numbers", "local_frame", "with_efforts"]
 
 
 class GivenLoads(NamedTuple):
-    """Loads of a mechanism: elements, and wrenches that are given at places; `argument` gives the places of inputs."""
+    """Loads of a mechanism: elements, and wrenches that are given at places; `argument` gives the places of inputs.
+
+    `parameters` are the symbols for what is in the input of this name.
+    """
 
     acting: ForcePlacements
     wrenches: Mapping[str, int]
     argument: Mapping[str, int]
-
-
-def built_in(acting: ForcePlacements) -> bool:
-    """Tell whether all elements have laws that are built in, and plain numbers.
-
-    Those that are written as formulas may look something up in tables, which a loop cannot do.
-    """
-    return not any(_has_formula(force) for force, _ in acting.forces)
-
-
-def _has_formula(force: Force) -> bool:
-    """Tell whether an element has a formula in it, depends on reactions, or has numbers that are expressions."""
-    formula = any(isinstance(part, Formula) for part in vars(force).values()) or force.n_loads
-    return bool(formula) or not all(isinstance(x, float) for x in force.entries())
+    parameters: ca.SX
 
 
 class LoadItems:
@@ -65,7 +55,8 @@ class LoadItems:
         self.on_node.setdefault(frame.node, []).extend(self._items.add(key, trace, records, [span], point.values))
 
     def apply(self, force: Force, placed: ForcePlacement) -> None:
-        """Let an element act at its places; its numbers are constants of the item."""
+        """Let an element act at its places; its numbers, those of its formulas too, are constants of the item."""
+        timed, force = force.timed, force.numbers_apart()
         own = PlainNumbers(force.entries())
         frames = [frame_numbers(frame) for frame in placed.frames]
         moving = [frame.node for frame in placed.frames if frame.node >= 0]
@@ -79,7 +70,7 @@ class LoadItems:
             shares = (given.inputs[:n], given.inputs[n : 2 * n], given.inputs[2 * n : 2 * n + m])
             q, v, z = (ca.SX(ca.vertcat(ca.SX(0, 1), *part)) for part in shares)
             z = z if m else ca.SX.zeros(len(placed.z))
-            t = given.inputs[-1] if force.timed else ca.SX(0)
+            t = given.inputs[-1] if timed else ca.SX(0)
             done = element.act(ElementState(tuple(state.side for state in states), q, v, z, t))
             pushed = [
                 force_columns(frame, state, wrench.T)
@@ -91,7 +82,7 @@ class LoadItems:
         key = ("act", type(force), force.text, own.key, tuple(frame.key for frame in frames), tuple(places), n, m)
         spans = [InputSpan(0, i, 1) for i in placed.q] + [InputSpan(1, i, 1) for i in placed.v]
         spans += [InputSpan(self._argument["z"], i, 1) for i in placed.z[:m]]
-        spans += [InputSpan(self._argument["t"], 0, 1)] if force.timed else []
+        spans += [InputSpan(self._argument["t"], 0, 1)] if timed else []
         constants = [*own.values, *(x for frame in frames for x in frame.values)]
         *left, stored = self._items.add(key, trace, [self._node_state(k) for k in moving], spans, constants)
         self._stored.append(stored)

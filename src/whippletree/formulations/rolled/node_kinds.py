@@ -1,8 +1,7 @@
 """Nodes over symbols: which numbers of a node are part of its kind, and which are read.
 
 A node has the numbers of its placement (3 + 9), those of its joint, those of its body (10), and the points of the
-wrenches on it. Plain numbers are part of the kind while kinds stay few; expressions in parameters are worked out once
-and read as a record.
+wrenches on it. Plain numbers are part of the kind while kinds stay few.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import casadi as ca
 from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations.nodes.node import Node, NodeLoad
 from whippletree.formulations.nodes.node_tree import NodeConstants, column, rigid_inertia
-from whippletree.formulations.rolled.work_items import NOTHING, PlainNumbers
+from whippletree.formulations.rolled.work_items import PlainNumbers
 from whippletree.spatial.scalars import Scalar, same_key
 
 __all__ = ["ConfiguredJoint", "NodeKinds", "joint_kind", "joint_type"]
@@ -97,20 +96,15 @@ class NodeKinds:
         """Return a key that is equal for nodes of one kind."""
         return self.place_key(k), self.masses[k].key, self.points[k].key
 
-    def constants(self, k: int) -> list[float]:
+    def constants(self, k: int) -> list[Scalar]:
         """Return the numbers of a node that are read."""
         return [*self.dims[k].values, *self.masses[k].values, *self.points[k].values]
-
-    def expressions(self, k: int) -> list[ca.SX]:
-        """Return the numbers of a node that depend on parameters."""
-        return [*self.dims[k].expressions, *self.masses[k].expressions, *self.points[k].expressions]
 
     def node(
         self,
         k: int,
         state: Mapping[str, ca.SX],
         read: Iterator[ca.SX],
-        expressions: Iterator[ca.SX] = NOTHING,
         wrenches: Sequence[ca.SX] = (),
         *,
         mass: bool = True,
@@ -120,11 +114,11 @@ class NodeKinds:
         Instead of q its configuration x may be given. Without `mass` neither body nor wrenches are read.
         """
         own = self.node_constants[k].joint
-        dims = self.dims[k].symbols(read, expressions)
-        masses = self.masses[k].symbols(read, expressions) if mass else [0.0] * 10
+        dims = self.dims[k].symbols(read)
+        masses = self.masses[k].symbols(read) if mass else [0.0] * 10
         n_rates = len(self.node_constants[k].armature) if mass else 0
         inertia, armature, least = masses[:10], masses[10 : 10 + n_rates], masses[10 + n_rates :]
-        points = self.points[k].symbols(read, expressions) if mass else []
+        points = self.points[k].symbols(read) if mass else []
         joint: Any = own.with_constants(dims[12:]) if len(dims) > 12 else own
         if "x" in state:
             joint = ConfiguredJoint(joint)

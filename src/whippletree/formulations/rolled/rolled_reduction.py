@@ -32,9 +32,8 @@ from whippletree.formulations.closures.fronts import (
 )
 from whippletree.formulations.closures.loop_results import LengthOf
 from whippletree.formulations.methods.coordinate_reduction import closure_extents
-from whippletree.formulations.nodes.applied_forces import ForcePlacements
 from whippletree.formulations.nodes.node_tree import NodeTree
-from whippletree.formulations.rolled.load_items import GivenLoads, built_in, with_efforts
+from whippletree.formulations.rolled.load_items import GivenLoads, with_efforts
 from whippletree.formulations.rolled.memory_layout import make_program
 from whippletree.formulations.rolled.rolled_state import RolledState, span_of
 from whippletree.formulations.rolled.step_records import StepRecord
@@ -58,17 +57,10 @@ class Limits(NamedTuple):
     check: bool
 
 
-def can_roll(attachments: ClosureAttachments, node_tree: NodeTree, acting: ForcePlacements) -> bool:
-    """Tell whether all closures are cut joints, nothing is prescribed, and all numbers and laws are plain ones."""
-    plain = all(
-        isinstance(x, float)
-        for constants in node_tree.node_constants
-        for x in (*constants.placement.point, *constants.inertia)
-    )
+def can_roll(attachments: ClosureAttachments, node_tree: NodeTree) -> bool:
+    """Tell whether all closures are cut joints, and nothing is prescribed."""
     return (
-        plain
-        and built_in(acting)
-        and len(attachments.all) == len(attachments.cuts)
+        len(attachments.all) == len(attachments.cuts)
         and not any(constants.use.prescribed for constants in node_tree.node_constants)
         and all(cut.turn is None for cut in attachments.cuts)
     )

@@ -5,7 +5,7 @@ What the items compute is what `composite`, `applied_forces` and `closure_set` c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -82,8 +82,10 @@ class RolledState:
     ) -> None:
         self.node_constants, self.attachments, self.keep = node_tree.node_constants, attachments, keep
         self.parents, self.homes = node_tree.tree.parents, node_tree.homes
-        self.kinds, self.items = NodeKinds(self.node_constants), WorkItems()
-        self._length_of, self._gravity = length_of, column(node_tree.gravity)
+        self.kinds = NodeKinds(self.node_constants)
+        self.items = WorkItems(loads.parameters, loads.argument.get("parameters", -1))
+        self.items.work_out([self.kinds.constants(k) for k in range(len(self.node_constants))])
+        self._length_of, self._gravity = length_of, PlainNumbers(node_tree.gravity)
         self._reached: dict[tuple[int, int], Record] = {}
         self.placed = self._place()
         self.loads = LoadItems(self.items, loads.argument, lambda k: self._reach(-1, k))
@@ -104,21 +106,25 @@ class RolledState:
         for k, constants in enumerate(self.node_constants):
             root = constants.parent < 0
 
-            def trace(given: ItemInputs, k: int = k, root: bool = root) -> list[StepRecord]:
+            def trace(given: ItemInputs, k: int = k) -> list[StepRecord]:
                 q, v = given.inputs
                 node = self.kinds.node(k, {"q": q, "v": v}, given.constants)
-                rate, alpha = (ca.SX.zeros(3), stack(ca.SX.zeros(3), -self._gravity)) if root else given.records[0]
+                rate, alpha = given.records[0] if given.records else self._ground(given.constants)
                 motion = AngularState(rate, ca.densify(ca.SX.eye(3)))
                 leaving, kept = composite.accelerate(node, composite.CarriedAcceleration(motion, alpha))
                 return [(leaving.motion.rate, leaving.alpha), kept.x, kept.f, kept.own]
 
             spans = [span_of(0, constants.q), span_of(1, constants.v)]
-            above = [] if root else [carried[constants.parent]]
+            above, fall = ([], self._gravity.values) if root else ([carried[constants.parent]], [])
             key = ("place", self.kinds.key(k), root)
-            leaving, *placed = self.items.add(key, trace, above, spans, self.kinds.constants(k))
+            leaving, *placed = self.items.add(key, trace, above, spans, [*self.kinds.constants(k), *fall])
             carried.append(leaving)
             found.append(PlacedNode(*placed))
         return found
+
+    def _ground(self, constants: Iterator[ca.SX]) -> tuple[ca.SX, ca.SX]:
+        """Return how the ground turns and, gravity being a fall of all else, moves."""
+        return ca.SX.zeros(3), stack(ca.SX.zeros(3), -column(self._gravity.symbols(constants)))
 
     def _reach(self, base: int, k: int) -> Record:
         """Return the record of a node's state, seen from a loop's base."""

@@ -56,16 +56,16 @@ class RolledWalk:
         self.node_constants, self.nv = node_tree.node_constants, node_tree.nv
         self.gravity = column(node_tree.gravity)
         self.positions = positions if positions is not None else range(len(self.node_constants))
-        self.items = WorkItems()
         self._argument = {name: i for i, name in enumerate(inputs)}
         self._parameters = parameters
+        self.items = WorkItems(parameters, self._argument.get("parameters", -1))
         self._wrenches = _wrenches(node_tree, self._argument)
         points = {k: [point for _, point in found] for k, found in self._wrenches.items()}
         self._kinds = NodeKinds(self.node_constants, points, few=True)
         self._keys = _numbered([self._kinds.key(k) for k in range(len(self.node_constants))])
         self._constants = [self._kinds.constants(k) for k in range(len(self.node_constants))]
         self._inputs = [self._spans(k) for k in range(len(self.node_constants))]
-        self._expressions = self._work_out_expressions()
+        self.items.work_out(self._constants)
         self._pushes: Mapping[int, list[Record]] = {}  # wrenches of elements on nodes
         self._efforts: dict[int, tuple[list[Record], tuple[int, ...]]] = {}  # efforts of elements, and where they act
         self._element_efforts: Mapping[int, list[Record]] = {}  # the same by freedom
@@ -86,19 +86,6 @@ class RolledWalk:
         ]
         return [*found, *(InputSpan(argument, 0, 6, by_row=True) for argument, _ in self._wrenches.get(k, ()))]
 
-    def _work_out_expressions(self) -> dict[int, Record]:
-        """Work out the numbers that depend on parameters; each node that has some finds them in a record."""
-        having = [k for k in range(len(self.node_constants)) if self._kinds.expressions(k)]
-        if not having:
-            return {}
-
-        def trace(given: ItemInputs) -> list[StepRecord]:
-            return [self._at_parameters(ca.vertcat(*self._kinds.expressions(k)), given.inputs[0]) for k in having]
-
-        whole = range(len(having))
-        records = self.items.add("expressions", trace, (), self._parameter_span(), whole=whole)
-        return dict(zip(having, records, strict=True))
-
     def _parameter_span(self) -> list[InputSpan]:
         n = self._parameters.numel()
         return [InputSpan(self._argument["parameters"], 0, n)] if n else []
@@ -107,11 +94,10 @@ class RolledWalk:
         return ca.SX(ca.substitute(ca.SX(value), self._parameters, given))
 
     def _node(self, k: int, given: ItemInputs, records: list[StepRecord]) -> Node:
-        """Return the node over symbols; its expressions are the last of the records, if it has any."""
+        """Return the node over symbols; what elements do to it are the last of the records."""
         names = [name for name in _STATE if name in self._argument]
         state, wrenches = dict(zip(names, given.inputs, strict=False)), given.inputs[len(names) :]
-        expressions = iter(flatten(records.pop()) if k in self._expressions else ())
-        node = self._kinds.node(k, state, given.constants, expressions, wrenches)
+        node = self._kinds.node(k, state, given.constants, wrenches)
         _, at = self._efforts.get(k, ([], ()))
         if at:
             efforts = [records.pop() for _ in at]
@@ -133,7 +119,7 @@ class RolledWalk:
         """Add the item of one node; `step` receives the node, the arriving records, and those kept for it."""
         efforts, at = self._efforts.get(k, ([], ()))
         pushes = self._pushes.get(k, [])
-        own = [*pushes, *efforts, *([self._expressions[k]] if k in self._expressions else [])]
+        own = [*pushes, *efforts]
 
         def trace(given: ItemInputs) -> Sequence[StepRecord]:
             records = list(given.records)
