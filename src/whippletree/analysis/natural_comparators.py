@@ -29,7 +29,10 @@ __all__ = ["COMPARATORS", "dependent_evaluation", "dependent_function"]
 COMPARATORS = ("penalty", "matrix R")
 
 _WEIGHT = 1e7
+"""Ratio of a condition's stiffness to that of the coordinates it moves, as the book chooses it."""
+
 _UNUSED = 1e-9
+"""Pivots below this share of the largest belong to redundant rows."""
 
 
 def dependent_function(system: System, how: str) -> ca.Function:

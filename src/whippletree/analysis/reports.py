@@ -9,6 +9,7 @@ from dataclasses import dataclass
 __all__ = ["PaperTable", "page"]
 
 WIDTH = 118
+"""Characters of a line of a printed table."""
 
 
 @dataclass(frozen=True)

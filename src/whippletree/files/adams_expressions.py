@@ -18,6 +18,7 @@ __all__ = ["AdamsFunction"]
 
 _TOKEN = re.compile(r"\s*(?:((?:\d+\.?\d*|\.\d+)(?:[EeDd][-+]?\d+)?)|([A-Za-z_]\w*)|(\*\*|[-+*/(),]))")
 _DEEPEST = 60
+"""Levels of brackets and calls in an expression: a hostile file must not exhaust the stack of Python."""
 
 _PLAIN: dict[str, Callable[..., Scalar]] = {
     "SIN": ca.sin,

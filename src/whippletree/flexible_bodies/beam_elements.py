@@ -25,6 +25,7 @@ from whippletree.flexible_bodies.mass_integrals import integral
 __all__ = ["GAUSS_POINTS", "BeamElements", "running_integrals"]
 
 GAUSS_POINTS = 6
+"""Points of integration along an element: exact for polynomials of degree 11."""
 
 
 @lru_cache(maxsize=1)

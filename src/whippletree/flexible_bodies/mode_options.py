@@ -14,6 +14,7 @@ __all__ = ["REDUCTIONS", "ModeOptions", "read_mode_options"]
 
 REDUCTIONS = ("eigenmodes", "craig-bampton")
 DEFAULT_MODES = 6
+"""Eigenmodes of a body unless a number is given."""
 
 
 class ModeOptions(NamedTuple):

@@ -43,6 +43,8 @@ _ABANDONED = 86400.0
 
 _MAGIC = b"whippletree 2\n"
 _DIGEST = 32
+"""Bytes of a SHA-256 digest."""
+
 _OFF = ("off", "0", "none")
 
 

@@ -43,9 +43,12 @@ __all__ = [
 DONE, SLOW_PATH, NOT_FINITE_INPUT, NOT_FINITE_RESULT = range(4)
 
 _FASTCALL = 0x0080
+"""METH_FASTCALL of CPython: arguments come as an array."""
+
 _FIXED = 6  # entries of the table before the defaults
 _DATA, _NDIM, _DIMENSIONS, _DESCRIPTION, _FLAGS = 16, 24, 32, 56, 64
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+"""Flags of a NumPy array."""
 
 
 @functools.cache

@@ -33,6 +33,8 @@ ASLEEP, LISTENING, BUSY = range(3)
 
 _APART = 16  # words from slot to slot: processors fetch neighbouring cache lines together
 _JOB_WORDS = 5
+"""Words of 64 bits that describe a job to a helper."""
+
 _PATIENCE = 200e-6  # seconds for which a thread listens
 _TRIAL = 1000  # rounds that are timed
 

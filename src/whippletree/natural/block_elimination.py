@@ -23,6 +23,7 @@ from whippletree.symbolic.sparse_factors import minimum_degree
 __all__ = ["BlockMatrix"]
 
 _BLOCK = 9
+"""Numbers of a block: three unknowns by three."""
 
 
 def _lower(A: ca.SX) -> ca.SX:

@@ -66,6 +66,7 @@ _SETTLED = 1e-12
 """Joint coordinates that change by less from one fit to the next are found."""
 
 _MOST_FITS = 20
+"""Largest number of fits of joint coordinates, each of which starts from the one before."""
 
 _FIT_TOLERANCE = 1e-6
 """Natural coordinates that are fitted must satisfy their conditions to this share of the largest coordinate."""

@@ -25,6 +25,8 @@ _WEIGHT = 1e7
 """Ratio of a condition's stiffness to that of the coordinates it moves."""
 
 _MOST = 12
+"""Largest number of iterations of the accelerations at the start."""
+
 _SETTLED = 1e-14
 """Iterations at most, and the relative change after which they end."""
 

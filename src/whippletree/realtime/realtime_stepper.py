@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["RealtimeStepper", "realtime"]
 
 _MOST_ITERATIONS = 20
+"""Largest number of iterations that a step may have: its work is fixed in advance."""
 
 NATURAL = "natural"
 """The method in natural coordinates, beside those in joint coordinates."""

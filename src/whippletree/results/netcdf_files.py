@@ -35,7 +35,11 @@ _TYPES = {1: ">i1", 2: "S1", 3: ">i2", 4: ">i4", 5: ">f4", 6: ">f8", 7: ">u1", 8
 _WITHOUT_LARGE = 2  # the version with 64-bit offsets
 _WITH_LARGE = 5  # the version whose sizes have 64 bits too
 _LARGE = 2**31 - 4
+"""Bytes of an array beyond which the format needs offsets of 64 bits."""
+
 _MOST_DIMENSIONS = 32
+"""Largest number of dimensions of an array in a file: as many as NumPy 1 had."""
+
 _DIGEST = "sha256"
 _NO_DIGEST = "0" * 64
 _COORDINATES = "coordinates"

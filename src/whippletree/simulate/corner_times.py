@@ -27,6 +27,7 @@ _STRAIGHT = 1e-9
 """The share of its range by which a straight line may miss a value."""
 
 _HALVINGS = 80
+"""Halvings of a step that reach neighbouring numbers."""
 
 
 class Timetable(NamedTuple):

@@ -16,6 +16,8 @@ __all__ = ["begun_simulation", "give_back"]
 
 _START = ("q", "v", "z", "t", "tau", "parameters")
 _MOST_SETTINGS, _MOST_EACH = 4, 8
+"""Largest numbers of settings, and of simulations with the same settings, that are kept of a system."""
+
 _LARGEST = 4_000_000
 """Largest record of steps with which a simulation is kept, in bytes: where runs are long, binding costs little."""
 

@@ -22,6 +22,8 @@ from whippletree.spatial.scalars import shown
 __all__ = ["ProgressMonitor", "StepBudget", "duration_in_words"]
 
 _WIDTH = 40
+"""Characters of the bar."""
+
 _BETWEEN = 0.05  # seconds, half the time that machine code takes before it comes back
 
 
@@ -138,6 +140,8 @@ def duration_in_words(seconds: float) -> str:
 
 _WISH = 0.1  # seconds
 _FIRST, _MOST = 200, 100_000_000
+"""Steps until the first look at the clock, and the most between two looks."""
+
 _BRIEF, _BRIEF_STEPS = 1e-4, 8  # seconds, and steps that are hardly longer
 
 

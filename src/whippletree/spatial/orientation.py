@@ -35,6 +35,7 @@ IDENTITY: Rotation3 = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ROUNDING = 2.3e-16  # an entry this close to 0 or 1 is meant to be just that
 TOLERANCE = 1e-6  # what single precision leaves of a rotation; beyond it the numbers are wrong
 _POLISHED = 2e-15
+"""Error of R^T R below which nothing but rounding is left."""
 
 _X, _Y, _Z = IDENTITY
 _NAMED: dict[str, Direction] = {

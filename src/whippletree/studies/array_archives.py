@@ -24,6 +24,7 @@ __all__ = ["read_archive", "write_archive"]
 
 _DIGEST = "digest"
 _MOST_ARRAYS = 100
+"""Largest number of arrays in a file: a checkpoint has some thirty."""
 
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, Array]) -> None:

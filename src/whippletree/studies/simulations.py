@@ -50,6 +50,7 @@ _OUTPUTS = 500
 """Number of outputs unless the user gives one."""
 
 _MOST = 50_000_000
+"""Largest number of outputs of a run: more would fill any memory."""
 
 OF_SIMULATE = ("every", "times", "verify", "start", "coordinates", "time_limit")
 """Options of a run that are not those of its simulation."""

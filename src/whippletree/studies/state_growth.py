@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["StateGrowth", "state_growth"]
 
 _SAMPLES = 16
+"""Outputs of a run at which the growth of states is looked at."""
+
 _MOST_STATES = 100
+"""Largest number of auxiliary states that are looked at: each takes a run of the rates."""
+
 _NUDGE = 1e-6
+"""Difference of a state, relative to its size, by which its rate is differentiated."""
 
 _RESOLVED = 1.0
 """The longest step in which a state's own motion is resolved, times the rate of that motion: `rk4` then leaves 37.5 %

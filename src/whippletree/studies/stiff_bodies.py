@@ -28,6 +28,8 @@ __all__ = ["Vibration", "fastest_vibration", "stiff_body"]
 _EXPLICIT = {*METHODS, "adams", "semi_implicit_euler"}
 
 _MANY_STEPS = 10_000
+"""Steps of a run from which on their shortness is worth a warning."""
+
 _UNSEEN = 100.0
 """Steps of an adaptive method are worth a word if they are so many, and so many for each output."""
 

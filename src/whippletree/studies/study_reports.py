@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 _QUANTITIES, _FAILURES, _WORST = 12, 20, 5
+"""Largest numbers of diagrams, failed cases and worst cases on the page."""
 
 _STYLE = """body { font-family: sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; }
 table { border-collapse: collapse; margin: 0.5em 0; } td, th { padding: 0.2em 0.8em; text-align: left; }

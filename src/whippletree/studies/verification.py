@@ -79,6 +79,8 @@ ORDERS = {
 """The orders of the methods; others are taken to be of the first, which claims the fewest digits."""
 
 _COARSER = 10.0
+"""Factor between the tolerances of the further runs of an implicit method."""
+
 _COARSER_GROWTH = 10.0**0.5
 """The tolerances of implicit methods are so many times as large from run to run, and errors grow by that at least: with
 a tolerance they go less smoothly than with a step."""

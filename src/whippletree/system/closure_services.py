@@ -30,8 +30,6 @@ __all__ = ["ClosureServices"]
 _JUMP = 0.5
 """A coordinate that was given but moved farther than this in assembly (radians, lengths) is reported."""
 
-_TRIES = 50
-
 
 class ClosureServices:
     """The calls of a system about the numbers of its loops; on a tree, the answers are the plain ones."""

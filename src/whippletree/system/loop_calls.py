@@ -33,6 +33,7 @@ _JUMP = 0.5
 """A coordinate that was given but moved farther than this in assembly (radians, lengths) is reported."""
 
 _TRIES = 50
+"""Random configurations from which the loops are tried to be closed before `random` gives up."""
 
 
 class LoopCalls(SystemParts):

@@ -25,6 +25,7 @@ __all__ = ["glb"]
 
 _FLOAT, _UINT = 5126, 5125
 _VERTICES, _INDICES = 34962, 34963
+"""Codes of the format for types of numbers and for kinds of buffers."""
 
 
 class _Buffer:

@@ -27,6 +27,7 @@ _SOFT = 2
 """Each pixel is the mean of so many by so many."""
 
 _DEPTH_BITS, _NUMBER_BITS = 36, 26
+"""Bits of a word for the depth of a pixel, and for the number of the triangle behind it."""
 
 
 class View2D(NamedTuple):

@@ -14,6 +14,8 @@ from whippletree.viewer.triangles import Mesh, merged, skin_mesh, solid_mesh
 __all__ = ["well_seen"]
 
 _SIZE = (150, 100)
+"""Width and height in pixels of the picture on which visible parts are counted."""
+
 _ENOUGH = 5
 """Of a picture of that size, so many pixels of a solid count as seen."""
 

@@ -24,6 +24,7 @@ _PIECES: dict[tuple[CurveByPieces, int], tuple[ca.SX, ca.SX]] = {}
 """Pieces at expressions, which are kept with them: equal curves of one expression are one call in a trace."""
 
 _KEPT = 256
+"""Expressions of curves that are kept for another use of the same argument; the oldest go first."""
 
 
 @user_facing

@@ -39,6 +39,7 @@ _WEIGHT = 1e7
 """Ratio of a condition's stiffness to that of the coordinates it moves."""
 
 _PENALTY_ITERATIONS, _EXACT_ITERATIONS = 2, 6
+"""Iterations with the weights: for penalties as such, and until multipliers are exact to rounding."""
 
 _LEFT = 1e-7
 """The share of a diagonal entry of E^T M E that must be left as pivot: below it rounding of heavy bodies counts beside

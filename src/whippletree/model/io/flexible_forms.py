@@ -30,6 +30,8 @@ __all__ = ["FLEXIBLE", "archived", "flexible_body"]
 
 MATRICES = ("mass", "stiffness")
 _MOST_ARRAYS = 2000
+"""Largest number of arrays in a file: a flexible body of many interfaces has some hundred."""
+
 _MOST_BYTES = 2_000_000_000
 """Largest size of the arrays of one file beside a model, in bytes."""
 

@@ -99,6 +99,8 @@ def _many(code: int) -> Callable[..., ca.SX]:
 
 
 _MANY = 100
+"""Largest number of arguments of `min` and `max`."""
+
 FUNCTIONS: dict[str, Function] = {
     "sin": Function(math.sin, _one(ca.OP_SIN)),
     "cos": Function(math.cos, _one(ca.OP_COS)),

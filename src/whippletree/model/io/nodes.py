@@ -26,6 +26,7 @@ __all__ = ["Leaf", "ListNode", "MapNode", "Mark", "Node", "Source", "read_tree",
 MAX_CHARACTERS = 1_000_000
 MAX_NODES = 100_000
 MAX_DEPTH = 24
+"""Largest size of a file in characters, entries and levels, so that a hostile one is refused before it is built."""
 
 _HINT = "; within brackets, an expression that has brackets, commas or quotes itself must stand in quotes"
 
