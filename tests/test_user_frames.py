@@ -108,3 +108,16 @@ def test_all_public_names_are_listed_and_nothing_else() -> None:
     assert all(getattr(wt, name) is not None for name in dir(wt))
     assert {"Mechanism", "Trajectory", "resume", "Simulation", "box", "read"} <= set(dir(wt))
     assert not {"importlib", "provide", "TYPE_CHECKING", "system", "errors"} & set(dir(wt))
+
+
+def test_a_warning_about_another_start_names_the_design_position_where_no_guess_was_given() -> None:
+    m = wt.Mechanism("four-bar")
+    crank, coupler, rocker = (m.body(f"bar {x}", wt.rod(length=x, mass=1.0, axis="x")) for x in (0.5, 2.0, 1.5))
+    m.revolute("A", m.ground, crank, axis="y")
+    m.revolute("B", crank, coupler, at=(0.5, 0, 0), axis="y")
+    m.revolute("C", coupler, rocker, at=(2, 0, 0), at_child=(1.5, 0, 0), axis="y")
+    m.revolute("D", m.ground, rocker, at=(2, 0, 0), axis="y")
+    with pytest.warns(wt.AssemblyWarning, match="straight from the design position.* or give a guess$"):
+        m.build()
+    with pytest.warns(wt.AssemblyWarning, match="straight from the guess.* or give a nearer guess$"):
+        m.build(guess={"A": 0.0})

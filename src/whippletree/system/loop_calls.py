@@ -213,9 +213,10 @@ class LoopCalls(SystemParts):
                 AssemblyWarning,
             )
         elif not found.straight:
+            start, remedy = ("guess", "nearer guess") if given.any() else ("design position", "guess")
             warn(
-                "the loops could not be closed straight from the guess, but from another start: check that the branch "
-                "is the one that is meant, or give a nearer guess",
+                f"the loops could not be closed straight from the {start}, but from another start: check that the "
+                f"branch is the one that is meant, or give a {remedy}",
                 AssemblyWarning,
             )
 
