@@ -25,7 +25,7 @@ _PLAIN = (0.0, 1.0, -1.0, 2.0, 0.5)
 _NUMBER, _READ, _WRITTEN, _ENTRY = ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT, -1
 
 
-class _Table(NamedTuple):
+class _TableKey(NamedTuple):
     """The numbers and the shape of a table."""
 
     numbers: bytes
@@ -41,7 +41,7 @@ class _Operation(NamedTuple):
     code: int
     operands: tuple[int, ...]
     plain: float | None = None
-    table: _Table | None = None
+    table: _TableKey | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ExpressionForm:
     operations: tuple[_Operation, ...]
     results: tuple[int, ...]
     numbers: tuple[ca.SX, ...] = field(compare=False)
-    tables: dict[_Table, ca.Function] = field(compare=False)
+    tables: dict[_TableKey, ca.Function] = field(compare=False)
 
     def over(self, symbols: Sequence[ca.SX], numbers: Sequence[ca.SX]) -> ca.SX:
         """Return the expression with other symbols, and symbols for its numbers."""
@@ -98,7 +98,7 @@ def form_of_expression(expression: ca.SX, symbols: ca.SX) -> ExpressionForm:
     >>> first.over(ca.vertsplit(y), [c])
     SX((((c*y_0)*y_1)+y_0))
     """
-    return _Trace([expression], symbols).group(0, range(symbols.numel())).form
+    return _FormTrace([expression], symbols).group(0, range(symbols.numel())).form
 
 
 def forms_of_groups(groups: Sequence[ca.SX], symbols: ca.SX) -> list[GroupForm]:
@@ -111,11 +111,11 @@ def forms_of_groups(groups: Sequence[ca.SX], symbols: ca.SX) -> list[GroupForm]:
     >>> forms[2].form == forms[3].form, forms[3].reads, forms[3].shared
     (True, (3,), ((2, 0),))
     """
-    trace = _Trace(groups, symbols)
+    trace = _FormTrace(groups, symbols)
     return [trace.group(g) for g in range(len(groups))]
 
 
-class _Trace:
+class _FormTrace:
     """The values of groups of expressions, each found by one operation, with the group that first needs it."""
 
     def __init__(self, groups: Sequence[ca.SX], symbols: ca.SX) -> None:
@@ -125,7 +125,7 @@ class _Trace:
         self._function = ca.Function("form", [symbols, ca.SX(ca.vertcat(ca.SX(0, 1), *self._others))], [column])
         self._values: list[_Operation] = []
         self._numbers: dict[int, ca.SX] = {}
-        self._tables: dict[_Table, ca.Function] = {}
+        self._tables: dict[_TableKey, ca.Function] = {}
         self._owner: list[int] = []
         self._left: list[list[int]] = [[] for _ in groups]  # the values that each group leaves
         group_of = [g for g, group in enumerate(groups) for _ in range(group.numel())]
@@ -175,13 +175,13 @@ class _Trace:
         self._values.append(one)
         registers[places[0]] = found
 
-    def _table(self, k: int) -> _Table | None:
+    def _table(self, k: int) -> _TableKey | None:
         """Return the table that an instruction looks something up in; None for the derivative of one."""
         function = called(self._function.instructions_sx()[k].which_function())
         if function is None:
             return None
         table = table_of(function)
-        found = _Table(table.numbers.tobytes(), table.entries.shape)
+        found = _TableKey(table.numbers.tobytes(), table.entries.shape)
         self._tables.setdefault(found, function)
         return found
 
