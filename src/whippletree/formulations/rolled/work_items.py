@@ -283,6 +283,7 @@ class WorkItems:
         ]
         expressions = iter(flatten(records.pop()) if any(worked_out) else ())
         read = itertools.count()
+        # not empty: one expression for each that is worked out
         constants = (next(expressions) if one else fresh("constant", 0, next(read)) for one in worked_out)
         left = trace(ItemInputs(records, inputs, constants))
         parts = [self._record_form(record, part in whole) for part, record in enumerate(left)]
