@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -84,9 +85,60 @@ def test_a_study_in_which_nothing_succeeds_is_refused() -> None:
         wt.Study(functions.pendulum(), {"masss": [1.0]}, "equilibrium").run()
 
 
+def test_a_function_that_exits_costs_its_case_only() -> None:
+    study = wt.Study(functions.pendulum(), GRID, lambda system, case: sys.exit(3) if case["mass"] > 3.0 else 1.0)
+    assert study.run()["status"].values.tolist() == [[0, 0], [0, 0], [2, 2]]
+    assert study.failures()[0].words == "SystemExit: 3"
+
+
 def test_variants_of_structure_are_built_case_by_case() -> None:
     data = wt.Study(functions.chain, {"links": [1, 2, 3]}, functions.freedoms).run()
     assert data["result"].values.tolist() == [1.0, 2.0, 3.0]
+    lowest = wt.Study(functions.chain, {"links": [1, 2, 3]}, "linearize", keep="eigenvalue", q=np.pi / 2)
+    assert lowest.run()["status"].values.tolist() == [0, 2, 2]
+    assert "state" not in lowest.failures()[0].words
+    heights = wt.Study(functions.chain, {"links": [1, 2]}, "simulate", duration=0.1, keep={"rod 0": "max"}).run()
+    assert heights["rod 0 max"].shape == (2, 3)
+
+
+def test_what_cases_do_not_vary_is_an_option() -> None:
+    given = {"duration": 0.5, "every": 0.1, "keep": "final", "q": [0.3]}
+    lengths = [0.5, 1.0]
+    study = wt.Study(functions.pendulum(), {"length": lengths, "mass": [3.0, 3.0]}, **given)
+    again = wt.Study(functions.pendulum(), {"length": lengths}, parameters={"mass": 3.0}, **given)
+    assert study.run()["final_q"].values.tobytes() == again.run()["final_q"].values.tobytes()
+    assert again.case(1).simulate().q[-1] == again.dataset()["final_q"].values[1]
+    held = wt.Study(functions.pendulum(), {"length": lengths}, "reactions", parameters={"mass": 3.0}, q=[np.pi / 2])
+    np.testing.assert_allclose(held.run()["force"].sel(joint="hinge", axis="z"), 3.0 * 9.81, rtol=1e-9)
+
+
+def test_functions_keep_what_is_asked_for() -> None:
+    data = wt.Study(functions.pendulum(), GRID, functions.fall, keep=["weight"]).run()
+    assert set(data.data_vars) == {"weight", "status", "words", "attempts"}
+    with pytest.raises(wt.StateError, match='the results have no "wait"; did you mean "weight"'):
+        wt.Study(functions.pendulum(), GRID, functions.fall, keep="wait").run()
+
+
+def test_any_name_of_a_result_can_be_stored(tmp_path: Path) -> None:
+    names = ["left/knee", "../up", "zarr.json", ".", "50 %", "Weg [µm]"]
+    cases = {"a/b": [1.0, 2.0], "mass": [1.0, 2.0]}
+
+    def named(system: wt.System, case: Any) -> Any:
+        return {name: k * case["a/b"] for k, name in enumerate(names)}
+
+    data = wt.Study(functions.pendulum(), cases, named, store=tmp_path / "folder" / "s.zarr").run()
+    assert [data[name].values.tolist() for name in names] == [[k, 2.0 * k] for k in range(len(names))]
+    assert data.coords["a/b"].values.tolist() == [1.0, 2.0]
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["s.zarr"]
+
+
+def test_names_of_results_and_cases_that_clash_are_told() -> None:
+    for cases in ({"status": [1.0]}, xr.Dataset({"mass": ("attempts", [1.0, 2.0])})):
+        with pytest.raises(wt.StateError, match="cannot be called"):
+            wt.Study(functions.pendulum(), cases, functions.fall)
+    over_time = xr.Dataset({"mass": ("time", [1.0, 2.0])})
+    with pytest.raises(wt.StateError, match='dimension "time", and so has the result "q"'):
+        wt.Study(functions.pendulum(), over_time, duration=0.2).run()
 
 
 def test_one_case_without_dimensions_is_a_study_too() -> None:
@@ -187,8 +239,9 @@ def test_forked_pools_and_limits_in_threads_are_refused() -> None:
     fork = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork"))
     with pytest.raises(wt.StateError, match="spawn"):
         wt.Study(functions.pendulum(), GRID, functions.fall).run(fork)
-    with pytest.raises(wt.StateError, match="time_limit= stops a function of yours in processes only"):
-        wt.Study(functions.pendulum(), GRID, functions.fall, time_limit=1.0).run()
+    for do in (functions.fall, "equilibrium"):
+        with pytest.raises(wt.StateError, match=r"time_limit= stops .* in processes only"):
+            wt.Study(functions.pendulum(), GRID, do, time_limit=1.0).run()
     with pytest.raises(wt.StateError, match="memory_limit= acts in processes only"):
         wt.Study(functions.pendulum(), GRID, functions.fall, memory_limit=1e9).run()
     for wrong in ("threads", True, 0, 1.5):
@@ -203,6 +256,9 @@ def test_forked_pools_and_limits_in_threads_are_refused() -> None:
         ({"do": "simulat"}, 'did you mean "simulate"'),
         ({"seed": -1}, "seed="),
         ({"time_limit": 0.0}, "time_limit="),
+        ({"do": "simulate"}, 'do="simulate" needs duration='),
+        ({"do": "simulate", "duration": 1.0, "outputs": "final"}, "outputs= is no option of a study: keep="),
+        ({"do": "simulate", "duration": 1.0, "parameters": {"mass": 1.0}}, '"mass" is a variable of the cases, and'),
     ],
 )
 def test_wrong_arguments_are_refused_at_once(options: dict[str, Any], words: str) -> None:

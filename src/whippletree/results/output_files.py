@@ -23,7 +23,8 @@ def as_path(path: Any) -> Path:
     'run.nc'
     """
     try:
-        plain = isinstance(path, str | os.PathLike) and 0 < len(os.fspath(path)) <= LONGEST_PATH
+        text = os.fspath(path)
+        plain = isinstance(path, str | os.PathLike) and 0 < len(text) <= LONGEST_PATH and "\0" not in text
     except Exception:  # whatever it raises, it is no path
         plain = False
     if not plain:

@@ -20,7 +20,8 @@ from whippletree.linear import LinearModel
 from whippletree.model.io import Model
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.scalars import shown
-from whippletree.studies.study_stores import RESERVED, Variable
+from whippletree.studies.case_tables import RESERVED
+from whippletree.studies.study_stores import Variable
 from whippletree.system import Reactions, System
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALLS",
+    "CaseColumns",
     "CaseNumbers",
     "Found",
     "arguments_of",
-    "gathered",
     "one_result",
     "simulated",
     "start_of",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _AXES = np.array(["x", "y", "z"])
+_NUMBER = (float, int)
 
 
 class CaseNumbers(NamedTuple):
@@ -56,26 +58,35 @@ class CaseNumbers(NamedTuple):
 Found = dict[str, CaseNumbers]
 
 
-def arguments_of(system: System, do: object, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables of cases as arguments of a call: parameters by name, and states and efforts.
+def arguments_of(
+    system: System, do: object, values: Mapping[str, Any], options: Mapping[str, Any], *, variants: bool = False
+) -> dict[str, Any]:
+    """Return the arguments of a call: its options, with parameters, states and efforts from the variables of cases.
+
+    Where models are variants, a variable that a model does not know has been used to make it.
 
     >>> from whippletree.system.example_systems import pendulum
-    >>> arguments_of(pendulum(), "simulate", {"q": np.zeros(1)})
-    {'q': array([0.])}
+    >>> arguments_of(pendulum(), "simulate", {"q": np.zeros(1)}, {"every": 0.1})
+    {'every': 0.1, 'q': array([0.])}
     """
     parameters = {one.name for one in system.description.parameters}
-    found: dict[str, Any] = {}
-    known = _ARGUMENTS.get(do, ()) if isinstance(do, str) else ("q", "v", "z", "tau", "t0")
+    found, own = dict(options), {name: value for name, value in values.items() if name in parameters}
+    known = _ARGUMENTS.get(do, ()) if isinstance(do, str) else _ARGUMENTS["simulate"]
     for name, value in values.items():
-        if name in parameters:
-            found.setdefault("parameters", {})[name] = value
-        elif name in known:
+        if name in own:
+            continue
+        if name in known:
             found[name] = value
-        elif isinstance(do, str):
+        elif not variants:
             raise StateError(
                 f'"{system.description.name}" has no parameter {suggestion(name, (*parameters, *known))}: variables of '
                 f"the cases are parameters of the mechanism, or {', '.join(known)}"
             )
+    if own:
+        given = options.get("parameters") or {}
+        if not isinstance(given, Mapping):
+            raise StateError("parameters= beside cases that vary some must be given by name: parameters={'mass': 2.0}")
+        found["parameters"] = {**given, **own}
     return found
 
 
@@ -90,14 +101,18 @@ def start_of(model: object, system: System) -> dict[str, Any]:
 
 
 def simulated(
-    system: System, rows: Mapping[str, AnyArray], count: int, keep: object, options: Mapping[str, Any]
+    system: System,
+    rows: Mapping[str, AnyArray],
+    count: int,
+    keep: object,
+    options: Mapping[str, Any],
+    *,
+    variants: bool = False,
 ) -> tuple[Found, AnyArray, list[str]]:
     """Simulate several cases in one call; return the numbers of all, with the cases first, a status and words."""
-    arguments = arguments_of(system, "simulate", rows)
-    start = float(options.get("t0", 0.0))
-    arguments.setdefault("t0", np.full(count, start))  # so that there are as many runs as cases, whatever varies
-    outputs = "state" if keep is None else keep
-    data = system.simulate_many(**{**options, **arguments, "outputs": outputs, "threads": 1}).dataset
+    given = arguments_of(system, "simulate", rows, options, variants=variants)
+    given["t0"] = np.broadcast_to(given.get("t0", 0.0), count)  # as many runs as cases, whatever varies
+    data = system.simulate_many(**given, outputs="state" if keep is None else keep, threads=1).dataset
     found: Found = {}
     for name, one in data.variables.items():
         label, dims = str(name), tuple(str(dim) for dim in one.dims)
@@ -109,32 +124,70 @@ def simulated(
 
 
 def one_result(
-    system: System, do: str | Callable[..., Any], case: Case, keep: object, options: Mapping[str, Any]
+    system: System,
+    do: str | Callable[..., Any],
+    case: Case,
+    keep: object,
+    options: Mapping[str, Any],
+    *,
+    variants: bool = False,
 ) -> Found:
     """Return the result of a call, or a user's function, for one case."""
     if callable(do):
-        return _numbers(do(system, case, **options))
-    return _picked(CALLS[do](system, arguments_of(system, do, dict(case)), {**options}, _names(keep)), keep)
+        return _picked(_numbers(do(system, case, **options)), keep)
+    return _picked(CALLS[do](system, arguments_of(system, do, case, options, variants=variants), _names(keep)), keep)
 
 
-def gathered(results: Sequence[Found | None], template: Mapping[str, Variable] | None) -> tuple[Found, list[str]]:
-    """Return results of cases as arrays, cases first and NaN for missing ones, and the names that do not fit."""
-    first = next((one for one in results if one is not None), None)
-    words = [""] * len(results)
-    if template is None:
-        template = variables_of(first or {})
-    found: Found = {
-        name: CaseNumbers(one.dims, np.full((len(results), *one.shape), np.nan, dtype=one.kind), one.attrs)
-        for name, one in template.items()
-    }
-    for k, result in enumerate(results):
-        if result is None:
-            continue
-        words[k] = _misfit(result, template)
-        if not words[k]:
-            for name in template:
-                found[name].values[k] = result[name].values
-    return found | {name: one for name, one in (first or {}).items() if one.label}, words
+class CaseColumns:
+    """The numbers of several cases side by side: arrays with the cases first, NaN for those without.
+
+    They are what a template says, or what the first case has; those of other cases must be like them.
+
+    >>> columns = CaseColumns(2)
+    >>> columns.put(0, {"x": CaseNumbers((), np.array(3.0))}), columns.put(1, {"x": CaseNumbers(("k",), np.ones(2))})
+    ('', '"x" has the shape (2,), and () in other cases')
+    >>> columns.found["x"].values
+    array([ 3., nan])
+    """
+
+    def __init__(self, count: int, template: Mapping[str, Variable] | None = None) -> None:
+        self.found: Found = {}
+        self._count, self._template = count, template
+        if template is not None:
+            self._begin(template, {})
+
+    def _begin(self, template: Mapping[str, Variable], first: Found) -> None:
+        self._template = template
+        self.found = {
+            name: CaseNumbers(one.dims, np.full((self._count, *one.shape), np.nan, dtype=one.kind), one.attrs)
+            for name, one in template.items()
+        } | {name: one for name, one in first.items() if one.label}
+
+    def put(self, k: int, result: Found) -> str:
+        """Keep the numbers of a case; return the way in which they differ from those of others, or nothing."""
+        if self._template is None:
+            self._begin(variables_of(result), result)
+        template, count = self._template or {}, 0
+        for name, one in result.items():
+            if one.label:
+                continue
+            if name not in template:
+                return self._other_names(result)
+            _, shape, kind, _ = template[name]
+            if one.values.shape != shape:
+                return f"{quoted(name)} has the shape {one.values.shape}, and {shape} in other cases"
+            if kind != "<c16" and one.values.dtype.kind == "c":
+                return f"{quoted(name)} is complex, and real in other cases"
+            count += 1
+        if count != len(template):
+            return self._other_names(result)
+        for name in template:
+            self.found[name].values[k] = result[name].values
+        return ""
+
+    def _other_names(self, result: Found) -> str:
+        own = [name for name, one in result.items() if not one.label]
+        return f"the result has {', '.join(own) or 'nothing'}, and other cases have {', '.join(self._template or ())}"
 
 
 def variables_of(found: Found) -> dict[str, Variable]:
@@ -146,54 +199,45 @@ def variables_of(found: Found) -> dict[str, Variable]:
     }
 
 
-def _misfit(result: Found, template: Mapping[str, Variable]) -> str:
-    """Say in which way a result is not like the first one; nothing if it is."""
-    own = [name for name, one in result.items() if not one.label]
-    if len(own) != len(template) or any(name not in template for name in own):
-        return f"the result has {', '.join(own) or 'nothing'}, and other cases have {', '.join(template)}"
-    for name in own:
-        values, (_, shape, kind, _) = result[name].values, template[name]
-        if values.shape != shape:
-            return f"{quoted(name)} has the shape {values.shape}, and {shape} in other cases"
-        if kind != "<c16" and values.dtype.kind == "c":
-            return f"{quoted(name)} is complex, and real in other cases"
-    return ""
-
-
 # ---------------------------------------------------------------------- calls by name
 
 
-def _equilibrium(system: System, given: dict[str, Any], options: dict[str, Any], names: tuple[str, ...]) -> Found:
-    guess = given.pop("q", options.pop("guess", None))
-    return _of_equilibrium(system.equilibrium(guess, **given, **options))
+def _equilibrium(system: System, given: dict[str, Any], names: tuple[str, ...]) -> Found:
+    return _of_equilibrium(_balanced(system, given))
 
 
-def _linearize(system: System, given: dict[str, Any], options: dict[str, Any], names: tuple[str, ...]) -> Found:
+def _balanced(system: System, given: dict[str, Any]) -> Equilibrium:
+    """Return the equilibrium that is found from the state of the case, or from a guess."""
+    guess = given.pop("guess", None)
+    return system.equilibrium(given.pop("q", guess), **given)
+
+
+def _linearize(system: System, given: dict[str, Any], names: tuple[str, ...]) -> Found:
     """Linearise about the equilibrium, unless states are given."""
-    if "q" in given or "q" in options:
-        return _of_linear_model(system.linearize(**{**options, **given}))
-    signals = {name: options.pop(name) for name in ("inputs", "outputs") if name in options}
-    guess = options.pop("guess", None)
-    return _of_linear_model(system.equilibrium(guess, **given, **options).linearize(**signals))
+    if "q" in given:
+        return _of_linear_model(system.linearize(**given))
+    signals = {name: given.pop(name) for name in ("inputs", "outputs") if name in given}
+    return _of_linear_model(_balanced(system, given).linearize(**signals))
 
 
-def _sweep_joint(system: System, given: dict[str, Any], options: dict[str, Any], names: tuple[str, ...]) -> Found:
-    start = given.pop("q", options.pop("start", None))
-    joint, values = (options.pop(name, None) for name in ("joint", "values"))
+def _sweep_joint(system: System, given: dict[str, Any], names: tuple[str, ...]) -> Found:
+    start = given.pop("start", None)
+    start = given.pop("q", start)
+    joint, values = (given.pop(name, None) for name in ("joint", "values"))
     if joint is None or values is None:
         raise StateError('do="sweep_joint" needs joint= and values=, as System.sweep_joint takes them')
-    return _of_sweep(system.sweep_joint(joint, values, start=start, **given, **options), names)
+    return _of_sweep(system.sweep_joint(joint, values, start=start, **given), names)
 
 
-def _reactions(system: System, given: dict[str, Any], options: dict[str, Any], names: tuple[str, ...]) -> Found:
+def _reactions(system: System, given: dict[str, Any], names: tuple[str, ...]) -> Found:
     """Assemble the mechanism, find velocities that its loops allow, and return the reactions there."""
-    where = {"parameters": given.get("parameters"), "t": options.get("t", 0.0)}
-    q = system.assemble(given.pop("q", options.pop("q", system.q0)), **where)
-    v = system.consistent_velocities(q, given.pop("v", options.pop("v", None)), **where)
-    return _of_reactions(system.reactions(q, v, given.pop("tau", None), **given, **options))
+    where = {"parameters": given.get("parameters"), "t": given.get("t", 0.0)}
+    q = system.assemble(given.pop("q", system.q0), **where)
+    v = system.consistent_velocities(q, given.pop("v", None), **where)
+    return _of_reactions(system.reactions(q, v, given.pop("tau", None), **given))
 
 
-CALLS: dict[str, Callable[[System, dict[str, Any], dict[str, Any], tuple[str, ...]], Found]] = {
+CALLS: dict[str, Callable[[System, dict[str, Any], tuple[str, ...]], Found]] = {
     "equilibrium": _equilibrium,
     "linearize": _linearize,
     "sweep_joint": _sweep_joint,
@@ -265,8 +309,9 @@ def _of_reactions(found: Reactions) -> Found:
 
 def _numbers(given: Any) -> Found:
     """Return the result of a user's function as arrays by name."""
-    if isinstance(given, float | int):
-        return {"result": CaseNumbers((), np.asarray(given, dtype=float))}
+    if isinstance(given, _NUMBER):
+        number: Any = np.float64(given)  # made in a third of the time of an array
+        return {"result": CaseNumbers((), number)}
     if isinstance(given, Equilibrium):
         return _of_equilibrium(given)
     if isinstance(given, LinearModel):
@@ -286,8 +331,12 @@ def _numbers(given: Any) -> Found:
 
 def _numbers_of(name: str, value: Any) -> CaseNumbers:
     """Return one number or array that a function has returned."""
-    if name in RESERVED:
-        raise StateError(f'"{name}" is what the study itself says of a case: name the result differently')
+    if name in RESERVED or not name:
+        raise StateError(
+            f'"{name}" is what the study itself says of a case: name the result differently'
+            if name
+            else "a result must have a name"
+        )
     array = _array(getattr(value, "values", value), name)
     dims = getattr(value, "dims", None)
     return CaseNumbers(
@@ -310,9 +359,11 @@ def _array(value: object, name: object) -> AnyArray:
 
 def _names(keep: object) -> tuple[str, ...]:
     """Return the names of the outputs to keep."""
-    if keep is None:
-        return ()
-    return (keep,) if isinstance(keep, str) else tuple(str(name) for name in keep)  # type: ignore[attr-defined]
+    if keep is None or isinstance(keep, str):
+        return () if keep is None else (keep,)
+    if not isinstance(keep, Sequence) or not all(isinstance(name, str) for name in keep):
+        raise StateError(f"keep= must be the names of results, one or a list, not {shown(keep)}")
+    return tuple(keep)
 
 
 def _picked(found: Found, keep: object) -> Found:
@@ -322,6 +373,6 @@ def _picked(found: Found, keep: object) -> Found:
         return found
     unknown = [name for name in wanted if name not in found]
     if unknown:
-        raise StateError(f"there is no {suggestion(unknown[0], found)} among the results")
+        raise StateError(f"the results have no {suggestion(unknown[0], found)}")
     dims = {dim for name in wanted for dim in found[name].dims}
     return {name: one for name, one in found.items() if name in wanted or (one.label and dims.issuperset(one.dims))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,10 @@ from whippletree.studies.cases import CASE
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["VECTORS", "Case", "CaseTable", "split_values"]
+__all__ = ["RESERVED", "VECTORS", "Case", "CaseTable", "split_values"]
+
+RESERVED = ("status", "words", "attempts")
+"""Names of what a study itself says of each case."""
 
 VECTORS = ("q", "v", "z", "tau")
 """Variables whose last dimension is not one of cases: states and efforts, with a number for each coordinate."""
@@ -35,14 +38,15 @@ class Case(Mapping[str, Any]):
     (2.0, 17, True)
     """
 
-    __slots__ = ("_values", "index", "parameters", "study_seed")
+    __slots__ = ("_parameters", "_values", "index", "study_seed")
 
-    def __init__(
-        self, values: Mapping[str, Any], index: int, seed: int = 0, parameters: Mapping[str, Any] | None = None
-    ) -> None:
-        self._values, self.index, self.study_seed = values, index, seed
-        self.parameters = dict(parameters or {})
+    def __init__(self, values: Mapping[str, Any], index: int, seed: int = 0, parameters: Iterable[str] = ()) -> None:
+        self._values, self.index, self.study_seed, self._parameters = values, index, seed, parameters
+
+    @property
+    def parameters(self) -> dict[str, Any]:
         """The variables that are parameters of the mechanism, as every call of a system takes them."""
+        return {name: self._values[name] for name in self._parameters}
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -57,7 +61,7 @@ class Case(Mapping[str, Any]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name} = {shown(value)}" for name, value in self._values.items())
+        values = ", ".join(f"{name} = {value}" for name, value in self._values.items())
         return f"Case {self.index}: {values}"
 
     @property
@@ -93,6 +97,9 @@ class CaseTable:
                 )
         if not len(self):
             raise StateError("there are no cases: a dimension has length 0")
+        for own in map(str, (*self.dataset.variables, *self.dims)):
+            if own in RESERVED or not own:
+                raise StateError(f"a variable of the cases cannot be called {quoted(own)}: results have that name")
 
     def __len__(self) -> int:
         return math.prod(self.shape)
@@ -101,6 +108,18 @@ class CaseTable:
     def stored(self) -> xr.Dataset:
         """The cases as they stand beside results: states and efforts as "given q", as results have these names too."""
         return self.dataset.rename({name: f"given {name}" for name in self._vectors})
+
+    def check_apart(self, results: Mapping[str, Any]) -> None:
+        """Refuse results whose names or dimensions (`.dims`) are those of cases."""
+        for name, one in results.items():
+            if name in self.stored.variables:
+                raise StateError(f"{quoted(name)} is a variable of the cases: name the result differently")
+            shared = {*one.dims, name}.intersection(self.dims)
+            if shared:
+                raise StateError(
+                    f"the cases have a dimension {quoted(shared.pop())}, and so has the result {quoted(name)}: rename "
+                    f"that of the cases, as cases.rename({{...}}) does"
+                )
 
     def rows(self, start: int, stop: int) -> dict[str, AnyArray]:
         """Return the values of consecutive cases, (n,) or (n, k), by variable."""

@@ -16,7 +16,7 @@ from whippletree.foundation.late_imports import Verb
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model import Mechanism
 from whippletree.model.io import Model
-from whippletree.model.names import suggestion
+from whippletree.model.names import quoted, suggestion
 from whippletree.results.output_files import as_path
 from whippletree.simulate.run_arguments import positive
 from whippletree.spatial.scalars import shown
@@ -28,7 +28,6 @@ from whippletree.studies.study_progress import ProgressLine, StudyProgress
 from whippletree.studies.study_stores import (
     FAILED,
     MISSING,
-    RESERVED,
     ChunkLayout,
     Outcome,
     StudyStore,
@@ -64,6 +63,14 @@ _TRIED = 5
 """Cases that are tried one by one if workers are lost with several."""
 
 _SIMULATE = "simulate"
+
+_ELSEWHERE = {
+    "outputs": "keep= says what is kept of each case",
+    "threads": "run(executor=...) says where cases are computed",
+    "progress": "run(progress=...) tells how far it is",
+    "on_error": "a case that fails has status and words, and costs the others nothing",
+}
+"""Options of `simulate_many` that a study says otherwise."""
 
 
 class StudyStatus(NamedTuple):
@@ -116,19 +123,23 @@ class StudyCase(Case):
         super().__init__(values, index, job.contents.seed)
         self.system = job.system(self)
         names = {one.name for one in self.system.description.parameters}
-        self.parameters = {name: value for name, value in values.items() if name in names}
+        self._parameters = [name for name in values if name in names]
 
     def simulate(self, **options: object) -> Trajectory:
         """Return the trajectory of this case, with the study's options except for those given here."""
         contents = self._job.contents
-        own: dict[str, Any] = {**contents.options, **options} if contents.do == _SIMULATE else {**options}
-        given = {**start_of(self._job.contents.model, self.system), **self._arguments(_SIMULATE)}
+        own = contents.options if contents.do == _SIMULATE else {}
+        whole = {**start_of(contents.model, self.system), **own}
+        given: dict[str, Any] = {
+            **arguments_of(self.system, _SIMULATE, self, whole, variants=self._job.variants),
+            **options,
+        }
         if "t0" in given:
             given["t0"] = float(given["t0"])
-        duration = own.pop("duration", None)
+        duration = given.pop("duration", None)
         if duration is None:
             raise StateError("simulate() of this case needs duration=, which the study does not say")
-        return self.system.simulate(duration, **{**given, **own})
+        return self.system.simulate(duration, **given)
 
     def run(self) -> dict[str, AnyArray]:
         """Compute this case again as the study does, and return its numbers by name."""
@@ -137,11 +148,6 @@ class StudyCase(Case):
         if outcome.status[0] >= FAILED:
             raise ResultError(f"case {self.index} fails: {outcome.words[0]}")
         return {name: values[0] for name, values in outcome.values.items()}
-
-    def _arguments(self, do: str) -> dict[str, Any]:
-        variants = self._job.variants()
-        known = {one.name for one in self.system.description.parameters} | {"q", "v", "z", "tau", "t0"}
-        return arguments_of(self.system, do, {k: x for k, x in self.items() if not variants or k in known})
 
 
 @user_facing
@@ -162,7 +168,7 @@ class Study:
     >>> from whippletree.system.example_systems import quarter_car
     >>> study = Study(quarter_car(), {"v": [[0.1, 0.0], [0.2, 0.0]]}, duration=0.5, keep={"chassis travel": "max"})
     >>> study, study.case(1)
-    (Study: simulate of 2 cases, Case 1: v = array([0.2, 0. ]))
+    (Study: simulate of 2 cases, Case 1: v = [0.2 0. ])
     """
 
     def __init__(
@@ -192,6 +198,7 @@ class Study:
         self._table = CaseTable(cases)
         if isinstance(model, Model) and do == _SIMULATE:
             options = {**{name: one for name, one in model.run.items() if name != "outputs"}, **options}
+        _check_options(do, options, self._table)
         limits = [
             None if one is None else positive(one, name)
             for one, name in ((time_limit, "time_limit"), (memory_limit, "memory_limit"))
@@ -272,10 +279,7 @@ class Study:
         """Look at the first cases, and make a store in which nothing is done yet."""
         indices = np.unique(np.linspace(0, len(self) - 1, min(_LOOKED_AT, len(self))).astype(np.int64))
         found = self._looked_at(dispatch, indices)
-        own = {*self._table.stored.variables, *RESERVED}
-        taken = [name for name in (*found.variables, *found.labels) if name in own]
-        if taken:
-            raise StateError(f'"{taken[0]}" is a variable of the cases: name the result differently')
+        self._table.check_apart({**found.variables, **found.labels})
         size = sum(16 * int(np.prod(one.shape)) for one in found.variables.values()) + 1
         rate = 1.0 / max(found.seconds, 1e-9)
         share = max(len(self) / (_PER_WORKER * dispatch.count), _LEAST_SECONDS * rate)
@@ -381,6 +385,23 @@ class _Tasks:
 
     def put_together(self, chunk: int, outcomes: list[Outcome]) -> None:
         self.take(chunk, joined(outcomes, {name: one.shape for name, one in self._variables.items()}))
+
+
+def _check_options(do: str | Callable[..., Any], options: Mapping[str, Any], table: CaseTable) -> None:
+    """Refuse options that the study itself has, or that cases say too."""
+    if callable(do):
+        return
+    if do == _SIMULATE:
+        for name, instead in _ELSEWHERE.items():
+            if name in options:
+                raise StateError(f"{name}= is no option of a study: {instead}")
+        if options.get("duration") is None:
+            raise StateError('do="simulate" needs duration=, in seconds')
+    parameters = options.get("parameters")
+    given = {*options, *(parameters if isinstance(parameters, Mapping) else ())}
+    twice = [name for name in table.dataset.variables if name in given]
+    if twice:
+        raise StateError(f"{quoted(twice[0])} is a variable of the cases, and given for all of them: leave one out")
 
 
 def _place(store: Any) -> Any:

@@ -140,8 +140,9 @@ class Dispatch:
             except Exception as error:
                 if not _lost(error):
                     raise _explained(error) from error
-                if isinstance(error, BrokenProcessPool):
-                    self._renew()
+                if not isinstance(error, BrokenProcessPool):
+                    break  # a cluster has tried several times
+                self._renew()
         raise WorkersLostError("a worker process ended again and again: it was killed, or ran out of memory")
 
     def all(self, chunks: Iterator[int], tasks: ChunkTasks) -> None:
@@ -198,11 +199,12 @@ class Dispatch:
 
     def _lose(self, chunk: int, error: Exception) -> None:
         """Note that the worker of a chunk is lost; where all are lost with it, begin with fresh ones."""
-        lost = [chunk]
-        if isinstance(error, BrokenProcessPool):
-            lost += self._flying.values()
-            self._flying.clear()
-            self._renew()
+        if not isinstance(error, BrokenProcessPool):
+            self._suspects.append(chunk)  # a cluster has tried several times
+            return
+        lost = [chunk, *self._flying.values()]
+        self._flying.clear()
+        self._renew()
         for one in lost:
             self._losses[one] = self._losses.get(one, 0) + 1
             (self._suspects if self._losses[one] >= _LOSSES else self._again).append(one)
@@ -235,8 +237,8 @@ _ENDED = Outcome(
     {},
     np.full(1, FAILED, dtype=np.int8),
     [
-        f"its worker process ended {_TRIES} times: it was killed, ran out of memory, or was still busy long after "
-        f"time_limit="
+        "its worker process ended again and again: it was killed, ran out of memory, or was still busy long after "
+        "time_limit="
     ],
 )
 
@@ -249,7 +251,8 @@ def _lost(error: Exception) -> bool:
 def _explained(error: Exception) -> Exception:
     """Return an error with an explanation: a cluster drops its tasks when it ends."""
     if isinstance(error, CancelledError) or type(error).__name__ in ("FutureCancelledError", "CommClosedError"):
-        return ResultError(f"the cluster is gone ({error}): what was computed is in the store, and resume() goes on")
+        why = str(error) or type(error).__name__
+        return ResultError(f"the cluster is gone ({why}): what was computed is in the store, and resume() goes on")
     return error
 
 

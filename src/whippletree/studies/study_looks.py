@@ -17,8 +17,8 @@ from whippletree.model.names import quoted, suggestion
 from whippletree.results.output_files import new_file
 from whippletree.results.plot_files import new_figure, write_figure
 from whippletree.spatial.scalars import shown
-from whippletree.studies.case_tables import VECTORS
-from whippletree.studies.study_stores import FAILED, MISSING, RESERVED
+from whippletree.studies.case_tables import RESERVED, VECTORS
+from whippletree.studies.study_stores import FAILED, MISSING
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from whippletree.foundation.arrays import AnyArray, Indices
 from whippletree.foundation.late_imports import needed_library
 from whippletree.results.output_files import as_path
 from whippletree.spatial.scalars import shown
-from whippletree.studies.case_tables import CaseTable
+from whippletree.studies.case_tables import RESERVED, CaseTable
 from whippletree.studies.study_arrays import ChunkArray, MemoryArray, chunk_array
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ __all__ = [
     "ATTEMPTS",
     "FAILED",
     "MISSING",
-    "RESERVED",
     "STATUS",
     "WORDS",
     "Chunk",
@@ -51,8 +51,7 @@ __all__ = [
 FORMAT = 1
 """The version of the store's contents."""
 
-STATUS, WORDS, ATTEMPTS = "status", "words", "attempts"
-RESERVED = (STATUS, WORDS, ATTEMPTS)
+STATUS, WORDS, ATTEMPTS = RESERVED
 
 MISSING, FAILED = -1, 2
 """Status of a case that has not been computed; and the least of those that failed. 0 is done, 1 ended by an event."""
@@ -64,6 +63,9 @@ _IN_MEMORY = {"U": object}
 """Texts have any length."""
 
 _MARK = "whippletree_study"
+
+_SAFE = " !#$&'()+,-.;=@[]^_`{}~"
+"""Characters of a name that stand as they are in the name of a folder."""
 
 
 class Variable(NamedTuple):
@@ -160,7 +162,7 @@ class ChunkLayout:
 class StudyStore:
     """The arrays of a study's store; `place` is a path, an address that Zarr knows, or a store of Zarr; None is memory.
 
-    `group` is what Zarr has there; in memory it is a dataset of the cases and of what does not depend on them.
+    `group` is what Zarr has there; in memory it is the cases and labels, as coordinates of a dataset.
     """
 
     def __init__(self, place: Any, group: Any, notes: Mapping[str, Any]) -> None:
@@ -193,14 +195,18 @@ class StudyStore:
         if place is None:
             return cls._in_memory(fixed, notes, variables)
         zarr = _zarr()
+        if not getattr(place, "supports_deletes", True):
+            raise StateError(
+                f"{shown_place(place)} cannot replace what is written: a study needs a folder, or a store that can"
+            )
         with _in_words(place):
             group = zarr.open_group(place, mode="w-", zarr_format=3)
             for name, (dims, values) in fixed.items():
-                _array(group, name, values.shape, values.shape, values.dtype, dims, None)[...] = values
+                _array(group, _key(name), values.shape, values.shape, values.dtype, dims, None)[...] = values
             for name, one in variables.items():
                 whole, part = (*layout.shape, *one.shape), (*layout.chunk, *one.shape)
                 dims = (*table.dims, *one.dims)
-                made = _array(group, name, whole, part, np.dtype(one.kind), dims, np.nan, plain=True)
+                made = _array(group, _key(name), whole, part, np.dtype(one.kind), dims, np.nan, plain=True)
                 made.attrs.update(one.attrs)
             for name, (kind, fill) in _KINDS.items():
                 _array(group, name, layout.shape, layout.chunk, np.dtype(kind), table.dims, fill, plain=name != WORDS)
@@ -212,10 +218,8 @@ class StudyStore:
         cls, fixed: Mapping[str, Any], notes: Mapping[str, Any], variables: Mapping[str, Variable]
     ) -> StudyStore:
         """Return arrays in memory."""
-        import xarray as xr
-
         shape = tuple(notes["shape"])
-        made = cls(None, xr.Dataset(coords=fixed, attrs=dict(notes)), notes)
+        made = cls(None, dict(fixed), notes)
         made.variables = dict(variables)
         arrays = {name: np.full((*shape, *one.shape), np.nan, dtype=one.kind) for name, one in variables.items()}
         for name, (kind, fill) in _KINDS.items():
@@ -263,14 +267,14 @@ class StudyStore:
         n = len(self.layout.shape)
         found = {}
         for name in self.attributes["variables"]:
-            array = self._group[name]
+            array = self._group[_key(name)]
             dims = tuple(array.metadata.dimension_names or ())[n:]
             found[name] = Variable(dims, tuple(array.shape[n:]), array.dtype.str, dict(array.attrs))
         return found
 
     @cached_property
     def _arrays(self) -> dict[str, ChunkArray]:
-        given = {name: self._group[name] for name in (*self.attributes["variables"], *RESERVED)}
+        given = {name: self._group[_key(name)] for name in (*self.attributes["variables"], *RESERVED)}
         return {name: chunk_array(one, one.metadata.codecs) for name, one in given.items()}
 
     def status(self) -> AnyArray:
@@ -304,11 +308,14 @@ class StudyStore:
             cases = tuple(self.attributes["dims"])
             inner = {name: (one.dims, one.attrs) for name, one in self.variables.items()}
             found = {name: (self._arrays[name].whole(), *inner.get(name, ((), {}))) for name in outputs}
-            made: xr.Dataset = self._group.assign(
-                {name: ((*cases, *dims), values, attrs) for name, (values, dims, attrs) in found.items()}
+            return xr.Dataset(
+                {name: ((*cases, *dims), values, attrs) for name, (values, dims, attrs) in found.items()},
+                coords=self._group,
+                attrs=self.attributes,
             )
-            return made
         data = xr.open_zarr(self._group.store, chunks=None, consolidated=False, mask_and_scale=False)
+        names = {key: unquote(str(key)) for key in data.variables if unquote(str(key)) != key}
+        data = data.drop_vars(names).assign({name: data[key].variable for key, name in names.items()})
         whole: xr.Dataset = data.set_coords([name for name in data.data_vars if name not in outputs])
         return whole
 
@@ -331,6 +338,16 @@ class StudyStore:
             if any(outcome.words):
                 self._arrays[WORDS].write(chunk.region, np.array(outcome.words, dtype=object).reshape(chunk.shape))
             self._arrays[STATUS].write(chunk.region, outcome.status.reshape(chunk.shape))
+
+
+def _key(name: str) -> str:
+    """Return a name as that of an array in a folder, on any system; `urllib.parse.unquote` is the inverse.
+
+    >>> _key("tip max"), _key("left/knee.angle")
+    ('tip max', 'left%2Fknee.angle')
+    """
+    key = quote(name, safe=_SAFE)
+    return key if key.strip(".") and key != "zarr.json" else key.replace(".", "%2E")
 
 
 def shown_place(place: object) -> str:

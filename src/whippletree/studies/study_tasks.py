@@ -24,7 +24,7 @@ from whippletree.kernels.threads import limit_threads
 from whippletree.model import Mechanism
 from whippletree.model.io import Model
 from whippletree.spatial.scalars import shown
-from whippletree.studies.case_calls import Found, gathered, one_result, simulated, start_of, variables_of
+from whippletree.studies.case_calls import CaseColumns, Found, one_result, simulated, start_of, variables_of
 from whippletree.studies.case_limits import limited
 from whippletree.studies.case_tables import Case, split_values
 from whippletree.studies.study_stores import FAILED, Chunk, Outcome, StudyStore, Variable, joined
@@ -94,6 +94,7 @@ class Job:
             )
         return made if isinstance(made, System) else made.build()
 
+    @property
     def variants(self) -> bool:
         """Tell whether each case has a model of its own."""
         return not isinstance(self.contents.model, Mechanism | Model | System)
@@ -171,54 +172,48 @@ def _computed(
 ) -> tuple[Outcome, Found]:
     """Compute cases, given their values and their numbers; return their outcome and their outputs."""
     _check_limits(job.contents)
-    if job.contents.do == "simulate" and not job.variants():
+    if job.contents.do == "simulate" and not job.variants:
         return _simulated(job, rows, indices)
-    count, seed, variants = len(indices), job.contents.seed, job.variants()
+    count, seed, variants = len(indices), job.contents.seed, job.variants
     system = None if variants else job.system(Case({}, 0))
     names = {one.name for one in system.description.parameters} if system is not None else ()
     own = [name for name in rows if name in names]
-    results: list[Found | None] = []
+    columns = CaseColumns(count, template)
     status, words = np.zeros(count, dtype=np.int8), [""] * count
     for k, index in enumerate(indices.tolist()):
-        values = split_values(rows, k)
         try:
-            case = Case(values, index, seed, {name: values[name] for name in own})
-            results.append(_one(job.contents, job.system(case) if system is None else system, case))
-        except Exception as error:  # whatever it is, it costs this case only
-            results.append(None)
-            status[k], words[k] = FAILED, _in_words(error)
-    found, misfits = gathered(results, template)
-    for k, said in enumerate(misfits):
-        if said:
-            status[k], words[k] = FAILED, said
-    values = {name: one.values for name, one in found.items() if not one.label}
-    return Outcome(values, status, words), found
+            case = Case(split_values(rows, k), index, seed, own)
+            words[k] = columns.put(k, _one(job, job.system(case) if system is None else system, case))
+        except (Exception, SystemExit) as error:  # whatever it is, it costs this case only
+            words[k] = _in_words(error)
+        if words[k]:
+            status[k] = FAILED
+    values = {name: one.values for name, one in columns.found.items() if not one.label}
+    return Outcome(values, status, words), columns.found
 
 
-def _in_words(error: Exception) -> str:
+def _in_words(error: BaseException) -> str:
     """Return the text of an error; one that is not of the package with its type."""
-    return str(error) if isinstance(error, WhippletreeError) else f"{type(error).__name__}: {error}"
+    said = str(error) if isinstance(error, WhippletreeError) else ""
+    return said or f"{type(error).__name__}: {error}"
 
 
-def _one(contents: JobContents, system: System, case: Case) -> Found:
+def _one(job: Job, system: System, case: Case) -> Found:
     """Compute one case within its limits."""
+    contents, variants = job.contents, job.variants
     if contents.do == "simulate":  # of a model of its own
-        one = {name: np.asarray(value)[None] for name, value in _known_to(system, case).items()}
-        found, status, words = simulated(system, one, 1, contents.keep, _run_options(contents, system))
+        one = {name: np.asarray(value)[None] for name, value in case.items()}
+        found, status, words = simulated(
+            system, one, 1, contents.keep, _run_options(contents, system), variants=variants
+        )
         if status[0] >= FAILED:
             raise StateError(words[0])
         return {name: each if each.label else each._replace(values=each.values[0]) for name, each in found.items()}
-    seconds = contents.time_limit if callable(contents.do) else None
-    if seconds is None and contents.memory_limit is None:
-        return one_result(system, contents.do, case, contents.keep, contents.options)
-    with limited(seconds, contents.memory_limit):
-        return one_result(system, contents.do, case, contents.keep, contents.options)
-
-
-def _known_to(system: System, case: Case) -> dict[str, Any]:
-    """Return the variables of a case that a model of its own knows: others have been used to make it."""
-    names = {one.name for one in system.description.parameters} | {"q", "v", "z", "tau", "t0"}
-    return {name: value for name, value in case.items() if name in names}
+    given = system, contents.do, case, contents.keep, contents.options
+    if contents.time_limit is contents.memory_limit is None:
+        return one_result(*given, variants=variants)
+    with limited(contents.time_limit, contents.memory_limit):
+        return one_result(*given, variants=variants)
 
 
 def _simulated(job: Job, rows: Mapping[str, AnyArray], indices: AnyArray) -> tuple[Outcome, Found]:
@@ -263,10 +258,11 @@ def _check_limits(contents: JobContents) -> None:
             "memory_limit= acts in processes only: threads share the memory of this one; run(executor=2) takes two "
             "worker processes"
         )
-    if contents.time_limit is not None and callable(contents.do):
+    if contents.time_limit is not None and contents.do != "simulate":
+        what = "a function of yours" if callable(contents.do) else f'do="{contents.do}"'
         raise StateError(
-            "time_limit= stops a function of yours in processes only: threads cannot be stopped; run(executor=2) "
-            "takes two worker processes"
+            f"time_limit= stops {what} in processes only: threads cannot be stopped; run(executor=2) takes two worker "
+            f"processes"
         )
 
 
