@@ -30,6 +30,8 @@ from extensions.pages import DOCS, ROOT, write
 
 sys.path.insert(0, str(ROOT / "tools"))
 import public_names
+from whippletree.system import System
+from whippletree.system.public_call import PublicCall, calls_of
 
 TEXTS = yaml.safe_load((DOCS / "arguments.yaml").read_text(encoding="utf-8"))
 SOURCE = ROOT / "src" / "whippletree"
@@ -310,10 +312,12 @@ def _callable(
     owner = cls.__name__ if cls is not None else ""
     text = restructured(inspect.getdoc(value) or inspect.getdoc(function) or "", links)
     fields = _parameters(signature, f"{owner}.{name}" if owner else name, cls, links) if signature is not None else []
+    row = calls_of(System).get(name) if cls is System else None
     returned = str(function.__annotations__.get("return", ""))
     if returned not in ("", "None"):
-        fields.append(("returns", _type(returned, links)))
-    fields += [("raises " + error, "") for error in raised.by(function)]
+        fields.append(("returns", _type(returned, links) + (_quantity(row) if row is not None else "")))
+    errors = [*raised.by(function), *(one.__name__ for one in (row.raises if row is not None else ()))]
+    fields += [("raises " + error, "") for error in dict.fromkeys(errors)]
     if ">>>" not in text:
         text += (
             f"\n\nSee the example of :py:class:`{owner} <{homes()[id(cls)]}>`."
@@ -323,6 +327,12 @@ def _callable(
     option = f"\n   :{kind}:" if kind else ""
     body = textwrap.indent(f"{text}\n\n{_fields(fields)}", "   ")
     return f".. {directive}:: {full}{_shown(signature) if signature is not None else '()'}{option}\n\n{body}"
+
+
+def _quantity(row: PublicCall) -> str:
+    """Return shape and unit of a call's result for one state, as the table of calls has them."""
+    sizes = ", ".join(map(str, row.shape)) + ("," if len(row.shape) == 1 else "")
+    return (f", ({sizes}) for one state" if sizes else "") + (f", in {row.unit}" if row.unit else "")
 
 
 def _shows_example(cls: type) -> bool:

@@ -169,7 +169,7 @@ def test_dependent_speeds_leave_with_their_rows(family: str, i: int) -> None:
     """Coordinate reduction with every row reduced on the way instead of carried to the base of its loop."""
     c = case(family, i)
     s = built(c.looped, dependent=())
-    pairs = s._engine.equations.loop_plan.reduction()
+    pairs = s._engine.equations.loop_plan.reduction
     assert len(pairs) == len(set(pairs.values())) == sum(map(len, s._engine.equations.loop_plan.keep))
     only = ("coordinate_reduction",)
     assert_close({**accelerations(s, c, only), **reactions(s, c, only)})

@@ -1,13 +1,14 @@
 """Calls of the public interface with arguments that are wrong in some way: right, or refused by an error of our own.
 
-`CALLS` has a good call of everything that users call. A case takes one of them and puts something else in the place of
-one or two of its arguments.
+A good call of everything that users call is there, those of a system by the table of calls. A case takes one of them
+and puts something else in the place of one or two of its arguments.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import inspect
 import io
 import math
 import os
@@ -28,6 +29,7 @@ import whippletree as wt
 from whippletree.cli import main
 from whippletree.equilibria import eigenvalues_over, equilibrium_path
 from whippletree.kinematics import actuation, assemble_batch, mobility_at, workspace
+from whippletree.system.public_call import calls_of
 
 ROBOT = str(Path(__file__).resolve().parents[1] / "files" / "models" / "four_bar.urdf")
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -183,51 +185,39 @@ def _truth(symbol: Any) -> None:
         return
 
 
+def of_table(s: wt.System, name: str, joint: str) -> list[Call]:
+    """A good call of each row of the table of calls, with every option that it knows."""
+    q, v, tau = s.q0, s.v0, np.zeros(s.nv)
+    state: dict[str, Any] = {"q": q, "v": v, "tau": tau, "a": tau, "dv": v, "q0": q, "q1": q, "guess": q}
+    state |= {"name": name, "joint": joint, "values": {joint: 0.1}, "seed": 3}
+    options: dict[str, Any] = {"wrenches": {name: np.ones(6)}, "hold": [joint], "about": "origin", "threads": 1}
+    options |= {"z": s.z0} if s.nz else {}
+    found: list[Call] = []
+    for row in calls_of(wt.System).values():
+        method = getattr(s, row.name)
+        state["name"] = "energy" if row.name in ("function", "c_source", "derivatives_of") else name
+        options["wrenches"] = () if row.name in ("function", "c_source") else {name: np.ones(6)}
+        signature = inspect.signature(method).parameters
+        if method.__module__.startswith("whippletree.system") and row.name != "matrices":
+            names = calls_of(wt.System)["function"].options if row.name == "c_source" else row.options
+            given = {one: options.get(one, signature[one].default) for one in names}
+            found.append((method, tuple(state[one] for one in row.state), given))
+    return found
+
+
 def of_system(s: wt.System, name: str, joint: str) -> list[Call]:
     """Calls that compute."""
-    q, v, tau = s.q0, s.v0, np.zeros(s.nv)
+    q, v = s.q0, s.v0
     options: dict[str, Any] = {"t": 0.0, "parameters": None}
-    element = options | ({"z": s.z0} if s.nz else {})
-    loaded = element | {"wrenches": {name: np.ones(6)}}
-    formulated = {"formulation": "auto", "threads": 1, "out": None}
-    a = {"a": None, "check": True, "baumgarte": None}
-    pair = {"values": {joint: 0.1}}
     return [
-        (s.forward_dynamics, (q, v, tau), loaded | formulated | a),
-        (s.forward_dynamics, (np.tile(q, (3, 1)), np.tile(v, (3, 1))), {"threads": 1} | element),
-        (s.driving_forces, (q, v, tau), loaded | formulated | a),
-        (s.inverse_dynamics, (q, v, tau), loaded | formulated | {"check": True, "actuators": None}),
-        (s.reactions, (q, v, tau), loaded | a | {"frame": "ground", "threads": 1, "formulation": "auto"}),
-        (s.closure_forces, (q, v, tau), loaded | {"check": True, "formulation": "auto"}),
-        (s.bias_force, (q, v), loaded | formulated),
-        (s.mass_matrix, (q,), options | formulated),
-        (s.forward_dynamics_derivatives, (q, v, tau), loaded | {"threads": 1}),
-        (s.inverse_dynamics_derivatives, (q, v, tau), loaded | {"threads": 1}),
-        (s.state_rates, (q, v, tau), element | {"threads": 1, "out": None}),
-        (s.forces, (q, v), element | {"threads": 1}),
-        (s.powers, (q, v), element | {"threads": 1}),
-        (s.energy, (q, v), element),
-        (s.momentum, (q, v), options | {"about": "origin"}),
-        (s.center_of_mass, (q,), options),
-        (s.pose, (q, name), options | {"out": None}),
-        (s.poses, (q,), options),
+        *of_table(s, name, joint),
+        (s.forward_dynamics, (np.tile(q, (3, 1)), np.tile(v, (3, 1))), {"threads": 1, **options}),
+        (s.matrices, (q, v), options | {"text": "jain"}),
         (
             partial(s.show, opened=False),
             (q, "scene.html"),
             {"parameters": None, "paths": [name], "title": "a", "mode": None, "follow": name, "collisions": True},
         ),
-        (s.velocity, (q, v, name), options | {"frame": "ground", "out": None}),
-        (s.acceleration, (q, v, tau, name), options | {"frame": "body", "out": None}),
-        (s.jacobian, (q, name), options | {"frame": "ground", "out": None}),
-        (s.integrate, (q, v), {"out": None}),
-        (s.difference, (q, q), {"out": None}),
-        (s.coordinate_rates, (q, v), {"out": None}),
-        (s.random, (3,), {}),
-        (s.configuration, (), pair),
-        (s.velocities, (), pair),
-        (s.q_slice, (joint,), {}),
-        (s.v_slice, (joint,), {}),
-        (s.assemble, (q,), options | {"hold": [joint]}),
         (assemble_batch, (s, q[None]), options | {"hold": [joint], "restart": False, "threads": 1}),
         (actuation, (s, q), options | {"actuators": [joint]}),
         (s.sweep_joint, ((joint, 0), [0.0, 0.1]), options | {"hold": [], "start": q}),
@@ -238,15 +228,10 @@ def of_system(s: wt.System, name: str, joint: str) -> list[Call]:
             (s, name, {(joint, 0): [0.0, 0.1]}),
             options | {"hold": [], "start": q, "actuators": [joint]},
         ),
-        (s.consistent_velocities, (q, v), options | {"hold": [joint]}),
-        (s.consistent_accelerations, (q, v, tau), options | {"hold": [joint]}),
         (s.kernels.closures.motion_basis, (q,), options),
         (mobility_at, (s, q), {"t": 0.0}),
-        (s.closure_residual, (q,), options),
-        (s.closure_jacobian, (q,), options),
         (s.kernels.closures.closure_errors, (q[None], v[None], np.zeros(1)), {}),
         (s.kernels.closures.data_slack, (v,), {}),
-        (s.function, ("forward_dynamics",), {"frame": "", "formulation": "auto", "wrenches": ()}),
         (s.kernels.operations, ("mass_matrix",), {"frame": "", "formulation": "auto", "wrenches": ()}),
         *_of_equilibria(s, name, joint),
         *_of_simulation(s, joint),

@@ -21,14 +21,14 @@ import pytest
 
 import whippletree as wt
 from support.systems import arm, chain, floater, floating, kernel_of, run_many, run_one, same_bits, state
-from whippletree.foundation.once import making
+from whippletree.foundation.once import present_lock
 from whippletree.kernels import kernel as kernels
 from whippletree.kernels import threads as helpers
 from whippletree.kernels.batch import CHUNK, batch_words, lane_buffer
 from whippletree.kernels.entry import Signature
 from whippletree.kernels.kernel import Kernel, NotFiniteError
 from whippletree.kernels.lowering import StraightLine
-from whippletree.kernels.native import compile_ir, host, load_code
+from whippletree.kernels.native import LLVM, compile_ir, host, load_code
 
 BIG = 10_001
 
@@ -603,7 +603,7 @@ def test_a_fork_while_locks_are_held():
     held, over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with helpers._LOCK, making():
+        with helpers._LOCK, chain()._engine.lock, LLVM, present_lock():
             held.set()
             over.wait(60)
 

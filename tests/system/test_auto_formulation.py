@@ -226,3 +226,9 @@ def test_ill_conditioned_trees_are_swept_over() -> None:
     assert "condition number" in s.chosen.left_out["composite"]
     assert "composite left out" in str(s.chosen)
     assert s.forward_dynamics(s.q0, s.v0) == pytest.approx([0, 0, 0, 0, 0, -9.81], abs=1e-9)
+
+
+def test_the_candidates_are_all_that_say_so() -> None:
+    """Modules of others are not imported to choose; the list of those that are must be whole."""
+    whole = {one.text for one in registry.loop_formulations() if one.candidacy is not None}
+    assert {one.text for one in registry.candidates()} == whole

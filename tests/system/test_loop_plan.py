@@ -13,7 +13,7 @@ from whippletree.formulations.methods.registry import find
 from whippletree.system import formulation_decisions
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.decisions import alternatives, decide, on_grid, smallest_pivot
-from whippletree.system.loop_plan import LoopPlan, OnDemand, code_key
+from whippletree.system.loop_plan import LoopPlan
 
 
 def four_bar(crank: float = 1.0, coupler: float = 2.0, rocker: float = 1.5, ground: float = 2.0) -> wt.Mechanism:
@@ -94,7 +94,7 @@ def test_a_parallelogram_lying_flat_is_planned_where_it_is_regular() -> None:
     made = np.linalg.svd(numbers.full_rows(plan.q, *plan.where)[0], compute_uv=False)
     assert flat[2] < 1e-9
     assert made[2] > 1e-3
-    assert plan.smallest_pivot() > 1e-2
+    assert plan.smallest_pivot > 1e-2
 
 
 def test_a_coarse_grid_keeps_the_size_of_the_pivots() -> None:
@@ -117,7 +117,7 @@ def test_plans_are_frozen_data() -> None:
     other, _ = planner.make(s.assemble({"A": 1.1}), where)
     assert plan == again == plan_of(s)
     assert hash(plan) == hash(again)
-    assert code_key(plan, find("penalty")) == code_key(again, find("penalty"))
+    assert s._engine.equations.planned(again).code_key(find("penalty")) == s._engine.equations.code_key(find("penalty"))
     assert plan != other
     assert plan.key() != other.key()
     q[0] = 9.0  # a plan keeps a copy
@@ -130,27 +130,29 @@ def test_a_decision_is_found_once_and_only_if_asked_for() -> None:
     plan = plan_of(four_bar().build(guess={"A": 1.0}))
     asked: list[LoopPlan] = []
 
-    def find(of: LoopPlan) -> dict[int, int]:
+    def find_pairs(of: LoopPlan) -> dict[int, int]:
         asked.append(of)
         return {2: 0}
 
-    own = dataclasses.replace(plan, on_demand=OnDemand({"reduction": find}))
+    own = dataclasses.replace(plan, finders={"reduction": find_pairs})
     assert own == plan
     assert asked == []
-    assert own.reduction() == own.reduction() == {2: 0}
+    assert own.reduction == own.reduction == {2: 0}
     assert len(asked) == 1
     assert asked[0] is own
 
 
 def test_a_decision_set_by_hand_is_another_plan() -> None:
-    plan = plan_of(four_bar().build(guess={"A": 1.0}))
+    s = four_bar().build(guess={"A": 1.0})
+    plan = plan_of(s)
     forced = plan.with_decision("reduction", {2: 0})
-    assert forced.reduction() == {2: 0}
-    assert plan.reduction() == {}
+    assert forced.reduction == {2: 0}
+    assert plan.reduction == {}
     assert forced != plan
     assert forced.same(plan)
-    assert code_key(forced, find("coordinate_reduction")) != code_key(plan, find("coordinate_reduction"))
-    assert code_key(forced, find("penalty")) == code_key(plan, find("penalty"))
+    own, imposed = s._engine.equations, s._engine.equations.planned(forced)
+    assert imposed.code_key(find("coordinate_reduction")) != own.code_key(find("coordinate_reduction"))
+    assert imposed.code_key(find("penalty")) == own.code_key(find("penalty"))
 
 
 def test_an_engine_with_another_plan_leaves_the_first_as_it_was() -> None:
@@ -171,7 +173,7 @@ def test_the_methods_of_groups_belong_to_their_plan() -> None:
     plan, _ = s._engine.loops.planner.make(s.assemble({"A": 2.0}), s._engine.loops.conditions())
     twin = s.kernels.planned(plan)
     v = s.consistent_velocities(s.q0, {"A": 1.0})
-    assert len(plan.group_methods()) == 1
+    assert len(twin.kernels.equations.decisions(find("by_group")).group_methods) == 1
     expected = s.forward_dynamics(s.q0, v, formulation="joint_multipliers")
     assert twin.forward_dynamics(s.q0, v, formulation="by_group") == pytest.approx(expected, rel=1e-9)
 
@@ -185,17 +187,17 @@ def test_weights_of_the_penalty_are_proportional_to_the_stiffness_of_their_rows(
     C, M = terms.C[:, free], terms.M[np.ix_(free, free)]
     stiffness = np.diag(C @ np.linalg.solve(M, C.T))
     used = np.abs(C).max(axis=1) > 1e-12
-    weights = np.array(plan.penalty_weights())
+    weights = np.array(plan.penalty_weights)
     assert weights[used] * stiffness[used] == pytest.approx(1, rel=1e-9)
     assert (weights[~used] == 0).all()
-    assert 0 < plan.penalty_error() < 1e-6
+    assert 0 < plan.penalty.error < 1e-6
 
 
 def test_pivots_of_absolute_coordinates_never_vanish() -> None:
     s = four_bar().build(guess={"A": 1.0})
     plan, numbers = plan_of(s), s._engine.loops.numbers
     keys, columns, A, _ = numbers.absolute_matrix(plan.keep, plan.q, *plan.where)
-    order = [(keys.index(row), columns.index(column)) for row, column in plan.absolute_pivots()]
+    order = [(keys.index(row), columns.index(column)) for row, column in plan.absolute_pivots]
     assert sorted(r for r, _ in order) == sorted(c for _, c in order) == list(range(len(A)))
     left = A.copy()
     for r, c in order:
@@ -217,8 +219,8 @@ def test_a_rod_that_spins_between_two_balls_has_a_massless_motion() -> None:
         return m.build(guess={"A": 0.8})
 
     thin, thick = tied(thin=True), tied(thin=False)
-    assert plan_of(thin).massless_motion()
-    assert not plan_of(thick).massless_motion()
+    assert plan_of(thin).massless_motion
+    assert not plan_of(thick).massless_motion
     assert np.isfinite(thick.forward_dynamics(thick.q0, np.zeros(7))).all()
     with pytest.raises(wt.DynamicsError, match="moves nothing that has inertia"):
         thin.forward_dynamics(thin.q0, np.zeros(7))

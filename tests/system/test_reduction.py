@@ -73,7 +73,7 @@ def test_of_the_rows_that_a_freedom_moves_that_of_the_loop_that_ends_first_is_ta
 def test_pairs_of_mechanisms_can_be_eliminated(family: str, i: int) -> None:
     s = built(case(family, i).looped, dependent=())
     plan, numbers = s._engine.equations.loop_plan, s._engine.loops.numbers
-    pairs = plan.reduction()
+    pairs = plan.reduction
     assert set(pairs) == {column for _, column in plan.choice.pivots}
     rows = numbers.closure_set.attachments.places(plan.keep)
     pattern = numbers.tree_pattern[rows]
@@ -93,5 +93,5 @@ def test_nothing_is_paired_where_every_joint_moves_inertia() -> None:
     m.revolute("B", m.ground, two, at=(1, 0, 0))
     m.coupling("gear", {"A": 1.0, "B": -1.0})
     s = m.build()
-    assert s._engine.equations.loop_plan.reduction() == {}
-    assert m.build(dependent=["B"])._engine.equations.loop_plan.reduction() == {1: 0}
+    assert s._engine.equations.loop_plan.reduction == {}
+    assert m.build(dependent=["B"])._engine.equations.loop_plan.reduction == {1: 0}

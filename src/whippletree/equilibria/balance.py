@@ -27,7 +27,7 @@ import numpy as np
 from whippletree.equilibria.equilibrium_tolerances import AT_REST, RANK, SMALLEST_EFFORT
 from whippletree.equilibria.load_case import LoadCase
 from whippletree.foundation.arrays import Mask
-from whippletree.foundation.once import made_once, making
+from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scales import largest, vanishing
 from whippletree.system import System
@@ -98,7 +98,7 @@ class Balance:
         self._cut = np.array(sorted(self._numbers.cut_freedoms), dtype=int)
         labels = [label for use in system.description.coordinate_owners for label in use.joint.velocity_labels]
         self._turning = np.array(["angular" in label for label in labels], dtype=bool)
-        self._traces = _TRACES.setdefault(kernels.equations, {})
+        self._traces, self._lock = _TRACES.setdefault(kernels.equations, {}), kernels.equations.lock
         self._n_rows = kernels.loop_plan.n_rows if kernels.closed else 0
 
     # ------------------------------------------------------------------ kernels
@@ -107,7 +107,7 @@ class Balance:
         """Evaluate a function of the system by its trace: a search takes some ten evaluations, which are not worth
         the time of making machine code.
         """
-        with making():
+        with self._lock:
             traced = self._traces.get(function)
             if traced is None:
                 traced = self._traces[function] = self.system.function(function)
@@ -212,7 +212,7 @@ class Balance:
         if not s.kernels.closed or not v.any():
             return none
         where = self.conditions(load)
-        bias = self._numbers.second(q, v, none, *where) - self._numbers.second(q, none, none, *where)
+        bias = self._numbers.second(q, v, none, where) - self._numbers.second(q, none, none, where)
         if not bias.any():
             return none
         rows = self._numbers.full_rows(q, *where)[0]

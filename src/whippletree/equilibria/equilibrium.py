@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,7 @@ from whippletree.results.labels import effort_unit
 from whippletree.spatial.scalars import shown, truth
 from whippletree.spatial.scales import vanishing
 from whippletree.system import Reactions, System
+from whippletree.system.call_options import StateOptions
 from whippletree.system.evaluator import ParameterValues
 from whippletree.system.input_reader import as_array
 
@@ -221,6 +222,14 @@ def _with_others(
     return replace(found[0], others=tuple(found[1:]))
 
 
+class SearchOptions(StateOptions, total=False):
+    """The load of an equilibrium, the freedoms that are held and those that move."""
+
+    hold: Freedoms | None
+    tau: JointValues
+    speeds: Mapping[Any, ArrayLike] | None
+
+
 class EquilibriumSearch:
     """A search for equilibria: the equations of balance, and the load, as a user gave them.
 
@@ -238,25 +247,22 @@ class EquilibriumSearch:
     def of(
         cls,
         system: System,
-        *,
-        hold: Freedoms | None = None,
-        tau: JointValues = None,
-        parameters: ParameterValues = None,
-        speeds: Mapping[Any, ArrayLike] | None = None,
-        t: float = 0.0,
-        z: ArrayLike | None = None,
+        **given: Unpack[SearchOptions],
     ) -> EquilibriumSearch:
         """Read and check the user's arguments."""
         inputs = system.kernels.inputs
-        values = inputs.parameter_set(parameters)
+        values, z = inputs.parameter_set(given.get("parameters")), given.get("z")
         described = np.array(system.description.parameter_values, dtype=np.float64)
         load = LoadCase(
-            inputs.efforts(tau), described if values is None else values, _speeds(system, speeds), inputs.time(t)
+            inputs.efforts(given.get("tau")),
+            described if values is None else values,
+            _speeds(system, given.get("speeds")),
+            inputs.time(given.get("t", 0.0)),
         )
         if z is not None and not system.nz:
             raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
         states = system.z0 if z is None else as_array(z, inputs.argument("z", system.nz))
-        held = inputs.freedoms(hold, "hold")
+        held = inputs.freedoms(given.get("hold"), "hold")
         for i, speed in load.speeds:
             if held[i] and speed:
                 name = system.kernels.states.joint_of(i)

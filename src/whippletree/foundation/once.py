@@ -1,9 +1,10 @@
-"""One lock for expensive objects: each is made when it is first needed, once, whichever thread needs it first.
+"""Locks for expensive objects: each is made when it is first needed, once, whichever thread needs it first.
 
-Traces, machine code and numeric plans take long to make and need each other, from many places. All of them are made
-under one lock: two threads that need the same thing do not make it twice, so that an address into machine code stays
-good, and two threads that need different things do not wait for each other without end. What is there is read without
-the lock, and machine code runs without it.
+Traces, numeric plans and kernels of a model need each other, from many places, so all of them are made under one lock,
+the model's: two threads that need the same thing do not make it twice, so that an address into machine code stays good,
+and cannot wait for each other without end. Systems that are made from one model share its lock; two models are built
+side by side. LLVM has a lock of its own (`kernels/native.py`), under which no other is taken. What is there is read
+without a lock, and machine code runs without one.
 """
 
 from __future__ import annotations
@@ -13,35 +14,76 @@ import gc
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar, overload
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar, overload
+from weakref import WeakSet
 
-__all__ = ["made_once", "making", "without_collecting"]
+__all__ = ["Lock", "made_once", "present_lock", "without_collecting"]
 
 T = TypeVar("T")
 
 _MISSING = object()
-_lock = threading.RLock()
 
 
-def _forget() -> None:
-    """Begin with a free lock in a child process, whose parent may have held it."""
-    global _lock
-    _lock = threading.RLock()
+class Lock:
+    """The lock under which everything of one model is made; reentrant, since making one thing may need another.
+
+    >>> lock = Lock()
+    >>> with lock, lock:
+    ...     present_lock() is lock
+    True
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+        _every.add(self)
+
+    @staticmethod
+    def of_model() -> Lock:
+        """Return the lock of a model that is made now: that of another one, if it is made for that one."""
+        present = present_lock()
+        return Lock() if present is _ELSE else present
+
+    def renew(self) -> None:
+        """Be free, whoever held it."""
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> Self:
+        lock = self._lock
+        lock.acquire()
+        _held.locks.append((self, lock))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _held.locks.pop()[1].release()
+
+
+class _Held(threading.local):
+    """The locks that a thread holds, the last one at the end."""
+
+    def __init__(self) -> None:
+        self.locks: list[tuple[Lock, Any]] = []
+
+
+_every: WeakSet[Lock] = WeakSet()
+_held = _Held()
+_ELSE = Lock()
+"""Objects of no model are made under this lock. Making them may need a model, but no model waits for it."""
+
+
+def present_lock() -> Lock:
+    """Return the lock that this thread has taken last; without any, that of objects of no model."""
+    return _held.locks[-1][0] if _held.locks else _ELSE
+
+
+def _renew() -> None:
+    """Begin with free locks in a child process, other threads of whose parent may have held them."""
+    for lock in list(_every):
+        lock.renew()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
-
-
-def making() -> AbstractContextManager[Any]:
-    """Hold the lock under which objects are made; the lock is reentrant, since making one may need another.
-
-    >>> with making(), making():
-    ...     "both"
-    'both'
-    """
-    return _lock
+    os.register_at_fork(after_in_child=_renew)
 
 
 @contextmanager
@@ -66,9 +108,10 @@ def without_collecting() -> Iterator[None]:
 class made_once(functools.cached_property[T]):  # noqa: N801 (a decorator)
     """A property that is worked out when it is first asked for, and once only, also if several threads ask for it.
 
-    `functools.cached_property` has a lock for each property before Python 3.12, so that properties that need each other
-    may wait for each other without end, and none from there on, so that what one thread works with is replaced by what
-    another has made.
+    It is made under the lock of its object's model, `lock`, if the object has one, else under the one that the thread
+    holds. `functools.cached_property` has a lock for each property before Python 3.12, so that properties that need
+    each other may wait for each other without end, and none from there on, so that what one thread works with is
+    replaced by what another has made.
 
     >>> class Circle:
     ...     @made_once
@@ -91,7 +134,9 @@ class made_once(functools.cached_property[T]):  # noqa: N801 (a decorator)
         if instance is None:
             return self
         made, name = instance.__dict__, str(self.attrname)
-        with _lock:
+        lock: Lock = made.get("lock") or made.get("_lock") or present_lock()
+        with lock:
             if made.get(name, _MISSING) is _MISSING:
-                made[name] = self.func(instance)
+                found = self.func(instance)
+                made.setdefault(name, found)  # threads of two models may ask an object that both share
             return made[name]  # type: ignore[no-any-return]

@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -35,14 +36,14 @@ _SECONDS_PER_OPERATION = 2e-4
 class compiling:  # noqa: N801 (reads as a verb: with compiling("forward_dynamics"))
     """Names the function being compiled as soon as it is known to take, or has taken, more than a second.
 
-    `seconds` is what it is expected to take, None if that is not known yet.
+    `seconds` is what it is expected to take, or a function that works it out; None if that is not known yet.
 
     >>> with compiling("forward_dynamics") as notice:
     ...     notice.expect(0.2)
     """
 
-    def __init__(self, what: str, seconds: float | None = None) -> None:
-        self._what, self._seconds = what, seconds
+    def __init__(self, what: str, seconds: float | Callable[[], float | None] | None = None) -> None:
+        self._what, self._expected, self._seconds = what, seconds, 0.0
         self._began = time.perf_counter()
         self._timer: threading.Timer | None = None
 
@@ -52,8 +53,9 @@ class compiling:  # noqa: N801 (reads as a verb: with compiling("forward_dynamic
             self._timer = threading.Timer(_PATIENCE, self._say)
             self._timer.daemon = True
             self._timer.start()
-            if self._seconds is not None:
-                self.expect(self._seconds)
+            expected = self._expected() if callable(self._expected) else self._expected
+            if expected is not None:
+                self.expect(expected)
         return self
 
     def expect(self, seconds: float) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.foundation.arrays import Array
-from whippletree.foundation.once import made_once, making, without_collecting
+from whippletree.foundation.once import made_once, present_lock, without_collecting
 from whippletree.kernels import entry as fast
 from whippletree.kernels.batch import FAULT, batch_ir, batch_words, lane_buffer
 from whippletree.kernels.cache import DiskCache
@@ -96,6 +96,7 @@ class Kernel:
         }
         self._optional = frozenset(defaults or ())  # what a caller may leave out
         self._buffers: list[Array] = []
+        self._lock = present_lock()  # that of the model that it is made for
 
     # ------------------------------------------------------------------ for callers by address
 
@@ -234,15 +235,14 @@ class Kernel:
 
     def _make(self, form: str) -> dict[str, bytes]:
         """Trace and compile, with a word about it on a terminal if that takes long."""
-        with compiling(self._what, self._seconds()) as notice, without_collecting():
+        with compiling(self._what, self._seconds) as notice, without_collecting():
             return self._compile(form, notice)
 
     def _compile(self, form: str, notice: compiling) -> dict[str, bytes]:
         program, machine = self.program(), host()
         width = 1 if form == "one" else machine.lanes
-        with making():  # another thread may want the other form of the same program
-            text = program.ir(name=_KERNEL, width=width, pack=machine.lanes, fused=machine.fused)
-            constants = program.constants.tobytes()
+        text = program.ir(name=_KERNEL, width=width, pack=machine.lanes, fused=machine.fused)
+        constants = program.constants.tobytes()
         symbols = [_KERNEL]
         if form == "many":
             text += batch_ir(self.signature, width, _KERNEL, program.work_size)

@@ -9,7 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Host", "NativeCode", "compile_ir", "host", "load_code"]
+from whippletree.foundation.once import Lock
+
+__all__ = ["LLVM", "Host", "NativeCode", "compile_ir", "host", "load_code"]
+
+LLVM = Lock()
+"""The lock under which LLVM works. Whoever holds it takes no other."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +98,12 @@ def compile_ir(text: str, *, opt: int = 2) -> bytes:
     """
     import llvmlite.binding as llvm
 
-    machine = _target_machine(opt)
-    module = llvm.parse_assembly(text)
-    module.triple = llvm.get_process_triple()
-    module.data_layout = str(machine.target_data)
-    return bytes(machine.emit_object(module))
+    with LLVM:
+        machine = _target_machine(opt)
+        module = llvm.parse_assembly(text)
+        module.triple = llvm.get_process_triple()
+        module.data_layout = str(machine.target_data)
+        return bytes(machine.emit_object(module))
 
 
 class NativeCode:
@@ -116,8 +122,8 @@ def load_code(code: bytes, symbols: Iterable[str]) -> NativeCode:
     """Link an object file into this process and return the addresses of its symbols."""
     import llvmlite.binding as llvm
 
-    machine = _target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
+    with LLVM:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
     return NativeCode(engine, {name: engine.get_function_address(name) for name in symbols})

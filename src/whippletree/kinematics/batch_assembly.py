@@ -240,6 +240,7 @@ class BatchCloser:
     ) -> None:
         inputs, loops = system.kernels.inputs, system.kernels.loops
         self.system, self.threads = system, number_of_threads(threads)
+        self._lock = system.kernels.equations.lock
         self._values = inputs.parameter_sets(parameters)
         self.many = self._values is not None and self._values.ndim > 1
         self._first = loops.conditions(inputs.time(t), self._values)

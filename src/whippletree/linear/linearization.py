@@ -34,7 +34,7 @@ from whippletree.linear.linear_signals import (
     named_inputs,
     named_outputs,
 )
-from whippletree.linear.nominal_state import NominalState, moving_axes, read_state
+from whippletree.linear.nominal_state import NominalState, moving_axes
 from whippletree.model.argument_types import JointValues
 from whippletree.system import System
 from whippletree.system.derivative_calls import MinimalCoordinates
@@ -86,7 +86,7 @@ def linearize(
     >>> pendulum().linearize([np.pi / 2]).modes().frequencies.round(6)
     array([0.610521])
     """
-    at = read_state(system, q, v, tau, a, t, z, parameters)
+    at = NominalState.of(system, q, v, tau, a=a, t=t, z=z, parameters=parameters)
     at, names = free_drives(at, inputs)
     return _linear_model(at, named_inputs(at.system, names), outputs)
 

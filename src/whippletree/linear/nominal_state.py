@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.argument_types import JointValues
 from whippletree.system import System
-from whippletree.system.evaluator import ParameterValues
+from whippletree.system.call_options import MotionOptions
 from whippletree.system.input_reader import as_array
 
-__all__ = ["NominalState", "moving_axes", "read_state"]
+__all__ = ["NominalState", "moving_axes"]
 
 
 @dataclass(frozen=True)
@@ -57,43 +56,37 @@ class NominalState:
         more = {name: value for name, value in self.options.items() if name != "a"}
         return self.system.state_rates(self.q, self.v, self.tau, **more)
 
-
-def read_state(
-    system: System,
-    q: JointValues,
-    v: JointValues,
-    tau: JointValues,
-    a: JointValues,
-    t: float,
-    z: ArrayLike | None,
-    parameters: ParameterValues,
-) -> NominalState:
-    """Return the state that a user gave; anything not given is as at the start of a run, at rest."""
-    inputs = system.kernels.inputs
-    time, values = inputs.time(t), inputs.parameter_set(parameters)
-    if q is None:
-        q = system.q0 if not time and values is None else system.assemble(system.q0, t=time, parameters=values)
-    elif isinstance(q, Mapping):
-        q = system.assemble(q, t=time, parameters=values)
-    q = inputs.configuration(q)
-    if v is None or isinstance(v, Mapping):
-        v = system.consistent_velocities(q, v, t=time, parameters=values)
-    v = inputs.velocities(v)
-    if v.ndim != 1 or not np.isfinite(v).all():
-        raise StateError(f"v must be one vector of {system.nv} finite numbers, or numbers by joint")
-    given = None
-    if system.kernels.equations.prescribed:
-        given = inputs.motion(a, "a")[0]
-    elif a is not None:
-        raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
-    states = None
-    if system.nz:
-        states = system.z0 if z is None else as_array(z, inputs.argument("z", system.nz))
-        if states.ndim != 1:
-            raise StateError(f"z= must be one vector of {system.nz} finite numbers")
-    elif z is not None:
-        raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
-    return NominalState(system, q, v, inputs.efforts(tau), given, time, states, values)
+    @staticmethod
+    def of(
+        system: System, q: JointValues, v: JointValues, tau: JointValues, **given: Unpack[MotionOptions]
+    ) -> NominalState:
+        """Return the state that a user gave; anything not given is as at the start of a run, at rest."""
+        inputs = system.kernels.inputs
+        time, values = inputs.time(given.get("t", 0.0)), inputs.parameter_set(given.get("parameters"))
+        a, z = given.get("a"), given.get("z")
+        if q is None:
+            q = system.q0 if not time and values is None else system.assemble(system.q0, t=time, parameters=values)
+        elif isinstance(q, Mapping):
+            q = system.assemble(q, t=time, parameters=values)
+        q = inputs.configuration(q)
+        if v is None or isinstance(v, Mapping):
+            v = system.consistent_velocities(q, v, t=time, parameters=values)
+        v = inputs.velocities(v)
+        if v.ndim != 1 or not np.isfinite(v).all():
+            raise StateError(f"v must be one vector of {system.nv} finite numbers, or numbers by joint")
+        driven = None
+        if system.kernels.equations.prescribed:
+            driven = inputs.motion(a, "a")[0]
+        elif a is not None:
+            raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
+        states = None
+        if system.nz:
+            states = system.z0 if z is None else as_array(z, inputs.argument("z", system.nz))
+            if states.ndim != 1:
+                raise StateError(f"z= must be one vector of {system.nz} finite numbers")
+        elif z is not None:
+            raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
+        return NominalState(system, q, v, inputs.efforts(tau), driven, time, states, values)
 
 
 def moving_axes(system: System, q: Array, v: Array) -> Array:

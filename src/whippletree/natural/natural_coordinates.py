@@ -104,6 +104,7 @@ class NaturalCoordinates:
 
     def __init__(self, system: System) -> None:
         self.system = system
+        self._lock = system.kernels.equations.lock
         self.equations: Equations = system.kernels.equations
         self.made: dict[object, object] = {}  # what time loops have made of it
         self._symbols = {name: ca.SX.sym(name, size) for name, size in (("q", system.nq), ("v", system.nv))}

@@ -149,6 +149,7 @@ class RealtimeStepper:
         self, system: System, options: StepOptions, start: Mapping[str, Any], natural: NaturalChoice | None = None
     ) -> None:
         self.system, self.options = system, options
+        self._lock = system.kernels.equations.lock
         self._traced = _traced_step(system, options, natural)
         self._sizes = system.nq, system.nv, system.nz
         self.inputs: dict[str, Array] = {name: np.zeros(size) for name, size in self._traced.inputs}

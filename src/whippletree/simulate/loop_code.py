@@ -21,10 +21,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from whippletree.errors import WhippletreeError
-from whippletree.foundation.once import making
 from whippletree.kernels.cache import open_cache
 from whippletree.kernels.compile_notice import compiling
-from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
+from whippletree.kernels.native import LLVM, NativeCode, compile_ir, host, load_code
 from whippletree.simulate.native_functions import MARKED, MarkedFunction
 
 __all__ = [
@@ -61,7 +60,7 @@ def address(symbol: str) -> int:
 def _address(symbol: str, count: int) -> int:
     """Return the address of one of so many functions."""
     marked = _by_symbol(count).get(symbol)
-    with making():
+    with LLVM:
         if marked is None or in_package(marked):
             return _loops().addresses[symbol]
         return _compiled_here(marked).addresses[symbol]

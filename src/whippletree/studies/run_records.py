@@ -194,7 +194,7 @@ class RunRecord:
 
     def closed(self) -> dict[str, Any]:
         """Return how far closing the loops has moved the run, and how far it may at most in one step."""
-        if not self.system.closure_rows:
+        if not self.system.kernels.closed:
             return {"closing_largest": 0.0, "closing_total": 0.0}
         largest, total, way = self.closing
         limit = max(_CLOSING_SHARE * self.tolerance, _CLOSING_ROUNDING) if self.adaptive else _CLOSING_FIXED

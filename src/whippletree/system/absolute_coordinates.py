@@ -54,6 +54,7 @@ class AbsoluteCoordinates:
 
     def __init__(self, system: System) -> None:
         self.joint_system = system
+        self._lock = system.kernels.equations.lock
         self.bodies = _leading_bodies(system.description)
         described = system.description
         self._nq = sum(use.joint.nq for use in described.joints)

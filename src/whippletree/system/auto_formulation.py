@@ -65,6 +65,7 @@ class AutoFormulation:
         first: AutoFormulation | None = None,
     ) -> None:
         self.equations, self.numbers, self.kernel = equations, numbers, kernel
+        self._lock = equations.lock
         self._cache, self._first = cache, first
         self.loop_plan = equations.loop_plan
 
@@ -131,7 +132,7 @@ class AutoFormulation:
             with without_collecting():
                 made = make()
             while len(_DECIDED) >= _REMEMBERED:
-                _DECIDED.pop(next(iter(_DECIDED)))  # not empty: it is full
+                _DECIDED.pop(next(iter([*_DECIDED])), None)  # not empty: it is full
             _DECIDED[key] = made
         if self._cache:
             self._cache.store(key, {what: made})
@@ -183,6 +184,7 @@ class Chooser:
 
     def __init__(self, equations: Equations, candidates: Sequence[Formulation]) -> None:
         self.equations, self.plan = equations, equations.loop_plan
+        self._lock = equations.lock
         self.candidates = tuple(candidates)
         self.request = Request("forward_dynamics", self.candidates[0].text)
         self.symbols = equations.inputs(self.request)

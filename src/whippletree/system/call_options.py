@@ -44,6 +44,7 @@ __all__ = [
     "MomentumOptions",
     "MotionOptions",
     "ReactionOptions",
+    "SourceOptions",
     "StateOptions",
     "TimeOptions",
 ]
@@ -157,6 +158,22 @@ class FunctionOptions(ChoiceOptions, total=False):
     joints: Sequence[JointLike]
 
 
+class SourceOptions(FunctionOptions, total=False):
+    """What a step takes besides: what begins its names, the frames that it tells, its length, its method, its start."""
+
+    prefix: str
+    frames: Sequence[PlaceLike]
+    step: float
+    method: str
+    q: JointValues
+    v: JointValues
+    z: ArrayLike | Mapping[str, ArrayLike] | None
+    t: float
+    parameters: ParameterValues
+    alpha: float | None
+    projections: bool
+
+
 class DynamicsOptions(DrivenOptions, ChoiceOptions, total=False):
     """`baumgarte`: alpha and beta, in 1/s, of terms that drive the closures closed."""
 
@@ -170,5 +187,16 @@ class ReactionOptions(DynamicsOptions, total=False):
     joints: Sequence[JointLike] | None
 
 
-DEFAULTS: dict[str, Any] = {"t": 0.0, "formulation": "auto", "check": True, "frame": GROUND, "about": "center_of_mass"}
+DEFAULTS: dict[str, Any] = {
+    "t": 0.0,
+    "formulation": "auto",
+    "check": True,
+    "frame": GROUND,
+    "about": "center_of_mass",
+    "prefix": "model",
+    "frames": (),
+    "step": 1e-3,
+    "method": "rk4",
+    "projections": False,
+}
 """Values of options that a caller leaves out, where they are not None."""

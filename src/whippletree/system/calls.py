@@ -56,17 +56,21 @@ class Call:
     def __init__(
         self,
         kernel: Kernel | Pieces | DerivativesByColumn,
-        arguments: Sequence[Argument],
-        shape: tuple[int, ...],
+        argument: Callable[[str, int], Argument],
         diagnose: Diagnosis,
         fallback: Fallback | None = None,
     ) -> None:
-        self.kernel, self.arguments, self.shape = kernel, tuple(arguments), shape
-        self._fallback = fallback
+        self.kernel, self._argument, self._fallback = kernel, argument, fallback
+        self.shape = shape = kernel.signature.shape
         self._size = math.prod(shape)
         self._diagnose = diagnose
         self.empty = functools.partial(np.empty, shape if len(shape) > 1 else self._size)
         self.entry: Callable[..., int] = self._first_entry
+
+    @functools.cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The arguments, as errors and conversions know them."""
+        return tuple(self._argument(name, size) for name, size in self.kernel.signature.inputs)
 
     def _first_entry(self, result: object, *values: object) -> int:
         """Stand in for the kernel's entry until a plain state comes: batches do without it, and need not compile it."""

@@ -95,6 +95,7 @@ class ClosureNumbers:
 
     def __init__(self, equations: Equations, lengths: LoopLengths, accuracy: float = DATA_ACCURACY) -> None:
         self.equations, self.lengths, self.accuracy = equations, lengths, accuracy
+        self._lock = equations.lock
         self.plan, self.description = equations.plan, equations.description
         self.closure_set = equations.closure_set(kept=False)
         self._last_tree_rows: tuple[tuple[bytes, float, bytes] | None, Array] = (None, np.zeros((0, 0)))
@@ -238,6 +239,13 @@ class ClosureNumbers:
             self._last_tree_rows = asked, rows
         return rows
 
+    def mass_matrix(self, q: Array, parameters: Array) -> Array:
+        """Return the mass matrix (nv, nv) of the spanning tree, zero for prescribed freedoms."""
+        M = self._inertias(q, parameters).full()
+        given = self.equations.prescribed_mask
+        M[given], M[:, given] = 0.0, 0.0
+        return np.asarray(M)
+
     def terms(self, state: dict[str, Array], t: float, parameters: Array) -> LoopTerms:
         """Return the tree's equations with all rows; `state` has q, v, tau, a and wrenches by input name."""
         function, names = self._terms(tuple(sorted(n for n in state if n.startswith("wrench on "))))
@@ -266,13 +274,13 @@ class ClosureNumbers:
         """
         return np.asarray(self._stretched(parameters).full().ravel())
 
-    def complete(self, q: Array, v: Array, a: Array, t: float, parameters: Array) -> Array:
+    def complete(self, q: Array, v: Array, a: Array, where: Conditions) -> Array:
         """Return accelerations with those of the cut joints filled in."""
-        return np.asarray(self._complete(q, v, a, t, parameters).full().ravel())
+        return np.asarray(self._complete(q, v, a, *where).full().ravel())
 
-    def second(self, q: Array, v: Array, a: Array, t: float, parameters: Array) -> Array:
+    def second(self, q: Array, v: Array, a: Array, where: Conditions) -> Array:
         """Return the second derivative of the full rows, scaled, for velocities and accelerations of all joints."""
-        return np.asarray(self._second(q, v, a, t, parameters).full().ravel() / self.row_scale)
+        return np.asarray(self._second(q, v, a, *where).full().ravel() / self.row_scale)
 
     def static_reactions(self, q: Array, t: float, parameters: Array) -> Array:
         """Return the joint reactions (6 n_joints, m) of unit multipliers of all rows."""
@@ -357,6 +365,10 @@ class ClosureNumbers:
     def _tree_rows(self) -> ca.Function:
         x = self._symbols
         return self.function("tree_rows", [x["q"], x["t"]], [self._tree_matrix])
+
+    @made_once
+    def _inertias(self) -> ca.Function:
+        return self.function("inertias", [self._symbols["q"]], [composite.mass_matrix(self._resting[0])])
 
     @functools.cache  # noqa: B019
     def _acted(self, wrenches: tuple[str, ...]) -> tuple[dict[str, ca.SX], list[str], Unrolled]:

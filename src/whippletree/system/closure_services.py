@@ -179,7 +179,7 @@ class ClosureServices:
     @property
     def penalty_error(self) -> float:
         """Return the relative error to expect of the formulation "penalty"."""
-        return self._engine.equations.loop_plan.penalty_error() if self.closed else 0.0
+        return self._engine.equations.loop_plan.penalty.error if self.closed else 0.0
 
     def check_motion(self, q: Array, v: Array, a: Array, t: ArrayLike, parameters: ParameterValues) -> None:
         """Refuse states or accelerations that do not satisfy the closures, each under its own conditions."""

@@ -27,6 +27,7 @@ class ConfigurationSpace:
 
     def __init__(self, equations: Equations, states: StateSpace, lengths: LoopLengths) -> None:
         self.equations, self.states, self.lengths = equations, states, lengths
+        self._lock = equations.lock
 
     def integrate(self, q: Array, dv: Array) -> Array:
         """Return the configuration that a displacement (nv) leads to."""

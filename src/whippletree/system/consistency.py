@@ -60,7 +60,7 @@ class ClosureConsistency:
 
     def check_accelerations(self, q: Array, v: Array, a: Array, where: Conditions) -> None:
         """Refuse accelerations that the closures do not allow."""
-        left = self.numbers.second(q, v, a, *where)
+        left = self.numbers.second(q, v, a, where)
         worst = np.abs(left).max(initial=0.0)
         limit = CONSISTENT + OPEN_OVER_ACCURACY * self.slack
         if worst > limit * (1 + np.abs(a).max(initial=0.0) + v @ v):
@@ -97,7 +97,7 @@ class ClosureConsistency:
         self, q: Array, v: Array, a: Array, where: Conditions, held: Mask | None = None, given: Mask | None = None
     ) -> Array:
         """Return the accelerations nearest to `a` that the closures allow at a consistent state; see `velocities`."""
-        bias = self.numbers.second(q, v, np.zeros(self.numbers.plan.nv), *where)
+        bias = self.numbers.second(q, v, np.zeros(self.numbers.plan.nv), where)
         return self._nearest(q, a, where, bias, held, given, "accelerations")
 
     def _nearest(

@@ -62,6 +62,7 @@ class DenseFallback:
         self, equations: Equations, consistency: ClosureConsistency, freedom_name: Callable[[int], str]
     ) -> None:
         self.equations, self.plan, self.loop_plan = equations, equations.plan, equations.loop_plan
+        self._lock = equations.lock
         self.consistency, self.numbers, self.freedom_name = consistency, consistency.numbers, freedom_name
         self.rank = self.loop_plan.n_rows
 
@@ -98,7 +99,7 @@ class DenseFallback:
             raise DynamicsError(worse_than_promised(request))
         solved = self.solve(given, where, request.baumgarte)
         if request.function == "forward_dynamics":
-            a = self.numbers.complete(given["q"], given["v"], solved.a, *where)
+            a = self.numbers.complete(given["q"], given["v"], solved.a, where)
             return a + self._at_cuts(given, where, request.baumgarte) if any(request.baumgarte) else a
         function, names = self._recovery(request.function, request.wrenches)
         values = [given[name] for name in names]
@@ -219,7 +220,7 @@ class DenseFallback:
     def _limit(self, state: dict[str, Array], where: Conditions, local: DenseSolution) -> DenseSolution:
         """Take the limit of the solution along the branch: from both sides, and from ever nearer (Richardson)."""
         q, v = state["q"], state["v"]
-        complete = v if np.abs(v).max(initial=0.0) > 0 else self.numbers.complete(q, v, local.a, *where)
+        complete = v if np.abs(v).max(initial=0.0) > 0 else self.numbers.complete(q, v, local.a, where)
         along = complete / self.numbers.column_scale
         size = np.abs(along).max(initial=0.0)
         if size == 0:

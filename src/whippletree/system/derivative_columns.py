@@ -75,7 +75,7 @@ def derivative_columns(eq: Equations) -> DerivativeColumns:
     described, nv = eq.description, eq.plan.nv
     prescribed = tuple(i for i, given in enumerate(eq.prescribed_mask) if given)
     if eq.closed:
-        choice, positions = eq.loop_plan.choice, eq.loop_plan.position_partition()
+        choice, positions = eq.loop_plan.choice, eq.loop_plan.position_partition
     else:
         choice = positions = Choice(tuple(i for i in range(nv) if i not in prescribed), ())
     return DerivativeColumns(

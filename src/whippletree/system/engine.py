@@ -17,7 +17,7 @@ from whippletree.errors import DynamicsError, StateError
 from whippletree.formulations.methods.articulated import ARTICULATED
 from whippletree.formulations.methods.registry import formulation_name, weighed_on_trees
 from whippletree.foundation.old_names import warn_of_old
-from whippletree.foundation.once import made_once, making
+from whippletree.foundation.once import made_once
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.compile_notice import tracing_seconds
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
@@ -34,7 +34,7 @@ from whippletree.system.formulation_choice import FormulationChoice, close_ones,
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.guards import worse_than_promised
 from whippletree.system.input_reader import InputReader
-from whippletree.system.loop_plan import LoopPlan, code_key
+from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.size_policy import least_operations, thresholds
 from whippletree.system.source import outside_source, source_key
@@ -68,8 +68,9 @@ class KernelStore:
 class Engine:
     """Makes and keeps the kernels of a mechanism, and knows the names of their arguments.
 
-    Its equations have a numeric plan of the loops, or none as long as that has not been made. `store` and `loops` come
-    from the engine of another plan, if there is one. `accuracy` tells how good the data are that loops are made of.
+    Its equations have a numeric plan of the loops, or none as long as that has not been made. `equations`, `store` and
+    `loops` come from the engine of another plan, if there is one. `accuracy` tells how good the data are that loops are
+    made of.
     """
 
     def __init__(
@@ -79,12 +80,16 @@ class Engine:
         equations: Equations | None = None,
         store: KernelStore | None = None,
         loops: LoopServices | None = None,
+        loop_plan: LoopPlan | None = None,
         accuracy: float = DATA_ACCURACY,
     ) -> None:
         self.description, self.plan = description, plan
         self.states = StateSpace(description, plan)
         self.inputs = InputReader(description, self.states)
         self.equations = equations or Equations(description, plan)
+        if loop_plan is not None:
+            self.equations = self.equations.planned(loop_plan, self._group_methods)
+        self.lock = self.equations.lock
         self._store = store or KernelStore()
         self._cache = self._store.cache
         self._calls: dict[Request, Call] = {}
@@ -122,7 +127,8 @@ class Engine:
         if some and not FUNCTIONS[name].by_joint:
             owners = " and ".join(key for key, one in FUNCTIONS.items() if one.by_joint)
             raise StateError(f"joints= belongs to {owners}: {name} is not about single joints")
-        return self.resolved(Request(name, formulation_name(formulation, **choice), about, places, joints=some))
+        chosen = {word: value for word, value in choice.items() if value is not None}
+        return self.resolved(Request(name, formulation_name(formulation, **chosen), about, places, joints=some))
 
     def resolved(self, request: Request) -> Request:
         """Return a request with its formulation decided."""
@@ -202,20 +208,21 @@ class Engine:
         """Return the call of a request, made when first asked for."""
         call = self._calls.get(request)
         if call is None:
-            with making():
+            with self.lock:
                 call = self._calls[request] = self._calls.get(request) or self._new_call(request)
         return call
 
     def _new_call(self, request: Request) -> Call:
         resolved = self.resolved(request)
-        kernel = self._by_column(resolved) or (
-            self._pieces(resolved) if self._in_pieces(resolved) else self.kernel(resolved)
-        )
-        arguments = [self.inputs.argument(name, size) for name, size in kernel.signature.inputs]
+        large = self._by_column(resolved) or self._pieces(resolved) if self.equations.large else None
+        kernel = large or self.kernel(resolved)
         diagnose = functools.partial(self.diagnose, resolved)
         has_fallback = self.equations.closed and FUNCTIONS[request.function].has_fallback
-        fallback = functools.partial(self.loops.fallback.answer, resolved) if has_fallback else None
-        return Call(kernel, arguments, kernel.signature.shape, diagnose, fallback)
+
+        def solved(state: Mapping[str, Array | None]) -> Array:
+            return self.loops.fallback.answer(resolved, state)
+
+        return Call(kernel, self.inputs.argument, diagnose, solved if has_fallback else None)
 
     def kernel(self, request: Request) -> Kernel:
         """Return the kernel of a request, made when first asked for."""
@@ -225,29 +232,34 @@ class Engine:
             if self.plan.nv == 0 and not function.without_freedoms:
                 raise StateError(f"{request.function} has no meaning for a system without freedoms")
             key = self._key(request)
-            with making():
+            with self.lock:
                 kernel = self._kernels[request] = self._store.by_key.get(key) or self._new_kernel(key, request)
         return kernel
 
+    def _on_disk(self, request: Request, key: str) -> str:
+        """Return a text that names everything that the code of a request depends on, for all mechanisms."""
+        made_of = f"{source_key()}|{thresholds()}|{self.description.fingerprint()}|{outside_source(request.method)}"
+        return f"{made_of}|{key}"
+
     def _key(self, request: Request) -> str:
-        """Return a text that names everything that the code of a request depends on."""
-        key = f"{source_key()}|{thresholds()}|{self.description.fingerprint()}|{request}"
-        key += f"|{outside_source(request.method)}"
+        """Return a text that names what the code of a request depends on, for this mechanism."""
+        key = f"{request}"
         if self.equations.closed and FUNCTIONS[request.function].planned:
-            key += code_key(self.equations.loop_plan, request.method)
+            key += self.equations.code_key(request.method)
         return key
 
     def _new_kernel(self, key: str, request: Request) -> Kernel:
         """Return a kernel that neither this plan of the loops nor another one has asked for."""
+        redundant = FUNCTIONS[request.function].prelude and self.equations.closed and self.equations.size("n_redundant")
         kernel = Kernel(
-            key,
+            self._on_disk(request, key) if self._cache else key,
             self.equations.signature(request),
             lambda: self._program(request),
             self._cache,
             self._defaults,
             what=f'{request.function} of "{self.description.name}"',
             seconds=lambda: self._compiling_seconds(request),
-            effort=0 if self._prelude(request) else 1,
+            effort=0 if redundant else 1,  # NumPy goes on with the result, and takes far longer than any kernel
         )
         self._store.by_key[key] = kernel
         self._store.recent.append(kernel)
@@ -266,8 +278,6 @@ class Engine:
 
     def _by_column(self, request: Request) -> DerivativesByColumn | None:
         """Return the calls that answer for derivatives of a large mechanism."""
-        if not self.equations.large:
-            return None
         from whippletree.system.large_derivatives import DerivativesByColumn, differentiated
 
         if not differentiated(self.equations, request):
@@ -290,7 +300,7 @@ class Engine:
         from whippletree.system.large_derivatives import tangent_signature
 
         key = f"tangent|{self._key(request)}"
-        with making():
+        with self.lock:
             kernel = self._store.by_key.get(key)
             if kernel is None:
                 eq, name = self.equations, self.description.name
@@ -303,14 +313,11 @@ class Engine:
                     return StraightLine(tangent_function(eq.trace(request), varying))
 
                 what = f'derivatives of {request.function} of "{name}"'
-                kernel = Kernel(key, signature, program, self._cache, self._defaults, what=what)
+                on_disk = self._on_disk(request, key) if self._cache else key
+                kernel = Kernel(on_disk, signature, program, self._cache, self._defaults, what=what)
                 self._store.by_key[key] = kernel
                 self._store.recent.append(kernel)
         return kernel
-
-    def _prelude(self, request: Request) -> bool:
-        """Tell whether what NumPy does with one result takes far longer than the kernel, however that is compiled."""
-        return FUNCTIONS[request.function].prelude and self.equations.closed and self.equations.size("n_redundant") > 0
 
     def _compiling_seconds(self, request: Request) -> float | None:
         """Return about how long a straight line takes; loops over the nodes, and what is traced already, are quick."""
@@ -318,14 +325,12 @@ class Engine:
             return None
         return tracing_seconds(least_operations(self.equations, request))
 
-    def _in_pieces(self, request: Request) -> bool:
-        """Tell whether the composite formulation is too large to be traced whole."""
+    def _pieces(self, request: Request) -> Pieces | None:
+        """Return what answers instead of one kernel, if the composite formulation is too large to be traced whole."""
         tree = request.method.tree
         asked = tree is not None and tree.in_pieces and FUNCTIONS[request.function].solved
-        return asked and self.equations.large and not self.equations.rolls(request)
-
-    def _pieces(self, request: Request) -> Pieces:
-        """Return what answers instead of one kernel."""
+        if not asked or self.equations.rolls(request):
+            return None
         from whippletree.system.large_composite import Pieces
 
         self.check_hinges()
@@ -342,12 +347,16 @@ class Engine:
 
     def adopt(self, plan: LoopPlan, mobility: Mobility) -> None:
         """Go on with the first numeric plan of the loops; other plans belong to engines of their own (`planned`)."""
-        self.equations = self.equations.planned(plan)
+        self.equations = self.equations.planned(plan, self._group_methods)
         self.loops = LoopServices(self.equations, self.states, self._cache, self.kernel, self.loops, mobility)
+
+    def _group_methods(self) -> Sequence[str]:
+        """Return how each group of loops is solved by "by_group"."""
+        return self.loops.auto.group_methods
 
     def planned(self, plan: LoopPlan) -> Engine:
         """Return an engine with another numeric plan of the loops; kernels that were made for that one are shared."""
-        return Engine(self.description, self.plan, self.equations.planned(plan), self._store, self.loops)
+        return Engine(self.description, self.plan, self.equations, self._store, self.loops, plan)
 
     def kernel_of(
         self, function: str, formulation: str = "auto", baumgarte: tuple[float, float] = (0.0, 0.0)

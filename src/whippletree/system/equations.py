@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +23,7 @@ from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_frames import ClosureAttachments, attach_closures
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.methods import registry
-from whippletree.formulations.methods.formulation import Formulation
+from whippletree.formulations.methods.formulation import Formulation, NumericDecisions
 from whippletree.formulations.methods.registry import find, formulation_name
 from whippletree.formulations.nodes.applied_forces import (
     ForcePlacements,
@@ -32,11 +32,10 @@ from whippletree.formulations.nodes.applied_forces import (
     events,
     place_forces,
     with_applied_forces,
-    without_applied_forces,
 )
 from whippletree.formulations.nodes.node_tree import NodeTree, StateSymbols, column, make_node_tree
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.foundation.once import made_once
+from whippletree.foundation.once import Lock, made_once
 from whippletree.kernels.entry import Signature
 from whippletree.model.description import Description
 from whippletree.model.formula_corner_lists import corners_in_state
@@ -44,7 +43,7 @@ from whippletree.model.names import suggestion
 from whippletree.system import size_policy
 from whippletree.system.derivative_columns import derivative_columns
 from whippletree.system.functions import FUNCTIONS, SystemFunction
-from whippletree.system.loop_plan import LoopPlan, decisions_of
+from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.tree_equations import faulty_element
 from whippletree.topology import Plan
 
@@ -76,27 +75,28 @@ class Equations:
         loops: LoopPlan | None = None,
         nodes: MechanismNodes | None = None,
         pivot_sizes: PivotSizes | None = None,
+        group_methods: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self.description, self.plan = description, plan
         self.nodes = nodes or MechanismNodes(description, plan)
-        self.node_tree, self.symbol = self.nodes.node_tree, self.nodes.symbol
+        self.lock = self.nodes.lock
+        self.node_tree, self.symbol, self.attachments = self.nodes.node_tree, self.nodes.symbol, self.nodes.attachments
         self._traced_once: dict[Hashable, Any] = {}  # what was traced of the loops' equations
         self.prescribed = any(use.prescribed for use in description.joints)
         self.closed = bool(plan.cuts or description.closures)
-        self.loops, self.pivot_sizes = loops, pivot_sizes
+        self.loops, self.pivot_sizes, self._group_methods = loops, pivot_sizes, group_methods
 
-    def planned(self, loops: LoopPlan) -> Equations:
-        """Return the same equations with another numeric plan of the loops."""
-        return Equations(self.description, self.plan, loops, self.nodes, self.pivot_sizes)
+    def planned(self, loops: LoopPlan, group_methods: Callable[[], Sequence[str]] = tuple) -> Equations:
+        """Return the same equations with another numeric plan of the loops.
+
+        `group_methods` says how each group of loops is solved (`by_group`), which is weighed by counting operations.
+        """
+        return Equations(self.description, self.plan, loops, self.nodes, self.pivot_sizes, group_methods)
 
     @staticmethod
     def of_part(description: Description, plan: Plan, loops: LoopPlan, pivot_sizes: PivotSizes) -> Equations:
         """Return the equations of a part, which stands for all parts of its family (`part_program`)."""
         return Equations(description, plan, loops, pivot_sizes=pivot_sizes)
-
-    def attachments(self, *, weld: bool = True) -> ClosureAttachments:
-        """Return what the closures hold on to."""
-        return self.nodes.attachments(weld=weld)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what was made under a key, or make it."""
@@ -163,6 +163,18 @@ class Equations:
         if self.loops is None:
             raise StateError("the loops have not been analysed")
         return self.loops
+
+    def decisions(self, formulation: Formulation) -> NumericDecisions:
+        """Return the numeric decisions that a formulation needs."""
+        plan, names = self.loop_plan, set(formulation.needs)
+        groups = self._group_methods() if "group_methods" in names else ()
+        found: dict[str, Any] = {name: getattr(plan, name) for name in names - {"group_methods"}}
+        return NumericDecisions(plan.choice, group_methods=groups, **found)
+
+    def code_key(self, formulation: Formulation) -> str:
+        """Return what the code of a formulation depends on beside the description: the numeric plan of the loops."""
+        decisions = self.decisions(formulation)
+        return self.loop_plan.key() + repr([getattr(decisions, name) for name in formulation.needs])
 
     @property
     def _n_own(self) -> int:
@@ -282,19 +294,21 @@ class Equations:
 
     def trace(self, request: Request) -> ca.Function:
         """Return a request's function over symbols."""
-        size_policy.check_length(self, request)
+        if self.large and self.closed:
+            size_policy.check_length(self, request)
         if self.description.reaction_laws:
             _reaction_laws().check_function(self, request.function)
         signature, symbols = self.signature(request), self.inputs(request)
         function = FUNCTIONS[request.function]
         inputs = [symbols[name] for name, _ in signature.inputs]
         output: Any
-        if self.closed and self.reduces_by_items(request):
+        if self.closed and self.large and self.reduces_by_items(request):
             from whippletree.formulations.rolled.memory_layout import unrolled
 
             output = unrolled(self.reduction_items(request)[0], inputs, self.plan.nv)
         else:
-            output = ca.vec(function.traced(closed=self.closed)(self, request, symbols))
+            trace = function.loop_trace if self.closed and function.loop_trace else function.trace
+            output = ca.vec(trace(self, request, symbols))
         if self.description.reaction_laws:
             output = _reaction_laws().resolved(self, request, symbols, output)
         if "parameters" in symbols:
@@ -317,11 +331,11 @@ class Equations:
     @property
     def large(self) -> bool:
         """Whether the model is large enough for loops over its nodes."""
-        return size_policy.is_large(len(self.plan.nodes))
+        return len(self.plan.nodes) >= size_policy.ROLL_FROM
 
     def rolls(self, request: Request) -> bool:
         """Tell whether a request is answered by loops over the nodes."""
-        return size_policy.rolls(self, request)
+        return (self.large or not self.closed) and size_policy.rolls(self, request)
 
     def too_long(self, request: Request) -> bool:
         """Tell whether a request would be a straight line that is refused."""
@@ -333,7 +347,7 @@ class Equations:
 
     def reduction_pairs(self, request: Request) -> Mapping[int, int]:
         """Return the row with which each dependent freedom is eliminated on the way inward, if the formulation does."""
-        return decisions_of(self.loop_plan, request.method).reduction
+        return self.decisions(request.method).reduction
 
     def reduction_items(self, request: Request) -> tuple[LoopProgram, int]:
         """Return the loop over items, and its operations, made once."""
@@ -392,7 +406,7 @@ class Equations:
         """Return the walk with these symbols under the described forces, and what these do."""
         walk, given = self.walk(symbols, weld=weld), symbols.get("tau", ca.SX.zeros(self.plan.nv))
         if not (self.description.forces or self.description.states):
-            return without_applied_forces(walk, given)
+            return LoadedWalk(walk, given)
         return with_applied_forces(walk, self.nodes.acting(weld=weld), self.element_state(symbols), given)
 
     def element_state(self, symbols: Mapping[str, ca.SX]) -> ElementState:
@@ -493,6 +507,7 @@ class MechanismNodes:
         self._attachments: dict[bool, ClosureAttachments] = {}
         self._acting: dict[bool, ForcePlacements] = {}
         self._symbols: dict[tuple[str, int], ca.SX] = {}
+        self.lock = Lock.of_model()
 
     def node_tree(self, *, weld: bool = True) -> NodeTree:
         """Return the nodes' constants, with welded bodies as one node or not."""

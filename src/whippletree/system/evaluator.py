@@ -88,7 +88,7 @@ def options_of(given: Mapping[str, Any], *, checked: bool) -> CallOptions:
     choice = {name: given[name] for name in given if name in rest and given[name] is not None}
     if choice:
         known["formulation"] = formulation_name(known.get("formulation", AUTO), **choice)
-    known["check"] = truth(known.get("check", checked), "check=")
+    known["check"] = truth(known["check"], "check=") if "check" in known else checked
     return CallOptions(**known)
 
 
@@ -180,7 +180,7 @@ class Evaluator:
             raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
         if timed:
             more.append(as_array(t, self.inputs.argument("t", 1)))
-        else:
+        elif t is not PLAIN.t:
             self.inputs.idle_time(t)
         if parameters is not None:
             values = self.inputs.parameters(parameters)

@@ -13,7 +13,8 @@ where joints move nothing with inertia, only reduction will do.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +23,11 @@ from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.methods.coordinate_reduction import closure_extents
 from whippletree.formulations.methods.penalty import PenaltySettings
 from whippletree.kernels.kernel import Array
-from whippletree.system.closure_numbers import ClosureNumbers, Indices, LoopTerms
+from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.consistency import allowed_motions
 from whippletree.system.decisions import Decision, positional_choice
 from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
-from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, PenaltyWeights
+from whippletree.system.loop_plan import Conditions, Key, LoopPlan, PenaltyWeights
 from whippletree.system.ranks import choose_pivots, largest_pivots
 from whippletree.system.sparse_assembly import every_joint_moves_mass
 from whippletree.system.tolerances import (
@@ -44,22 +45,22 @@ from whippletree.system.tolerances import (
 )
 from whippletree.topology import Tree
 
-__all__ = ["balanced_motions", "massless_combination", "on_demand", "pair_up", "plan_pivot", "tree_regular"]
+__all__ = ["balanced_motions", "finders", "massless_combination", "pair_up", "plan_pivot", "tree_regular"]
 
 
-def on_demand(numbers: ClosureNumbers) -> OnDemand:
-    """Return the decisions of a new plan, none of them found yet."""
-    finders = {
-        "smallest_pivot": smallest_pivot,
-        "massless_motion": massless_motion,
-        "cancelling": cancelling,
-        "absolute_pivots": absolute_pivots,
-        "element_pivots": element_pivots,
-        "penalty": penalty,
-        "reduction": reduction,
-        "position_partition": position_partition,
-    }
-    return OnDemand({name: functools.partial(find, numbers) for name, find in finders.items()})
+def finders(numbers: ClosureNumbers) -> dict[str, Callable[[LoopPlan], Any]]:
+    """Return what finds the decisions of a plan that only some formulations need, by their names."""
+    found: tuple[Callable[[ClosureNumbers, LoopPlan], Any], ...] = (
+        smallest_pivot,
+        massless_motion,
+        cancelling,
+        absolute_pivots,
+        element_pivots,
+        penalty,
+        reduction,
+        position_partition,
+    )
+    return {find.__name__: functools.partial(find, numbers) for find in found}
 
 
 def smallest_pivot(numbers: ClosureNumbers, plan: LoopPlan) -> float:
@@ -115,7 +116,7 @@ def massless_motion(numbers: ClosureNumbers, plan: LoopPlan) -> bool:
         allowed = allowed_motions(numbers, plan.rank, plan.q, where)
     except DynamicsError:  # singular here: every state is looked at by itself
         return False
-    M = _terms_at_rest(numbers, plan.q, where).M
+    M = numbers.mass_matrix(plan.q, where.parameters)
     return massless_combination(M, allowed, numbers.stretched_inertias(where.parameters)) is not None
 
 
@@ -205,16 +206,16 @@ def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
 
     A row's weight is one over the stiffness against which it moves.
     """
-    terms, free = _terms_at_rest(numbers, plan.q, plan.where), numbers.free_freedoms
+    free, inertia = numbers.free_freedoms, _free_inertia(numbers, plan.q, plan.where)
     scale = numbers.column_scale[free]
-    C, M = terms.C[:, free] * scale, terms.M[np.ix_(free, free)] * np.outer(scale, scale)
+    C, M = numbers.tree_rows(plan.q, *plan.where)[:, free] * scale, inertia * np.outer(scale, scale)
     stiffness = np.einsum("ij,jk,ik->i", C, _compliance(M), C)
     used = np.sqrt(np.einsum("ij,ij->i", C, C)) > plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
     weights = np.zeros(len(C))
     weights[used] = 1 / stiffness[used]
     error = _penalty_error(M, C[used], weights[used], PenaltySettings())
     compliance = np.zeros(numbers.plan.nv)
-    compliance[free] = np.abs(_closed_compliance(numbers, plan, terms, free)).max(axis=0, initial=0.0)
+    compliance[free] = np.abs(_closed_compliance(numbers, plan, C, inertia)).max(axis=0, initial=0.0)
     return PenaltyWeights(tuple(weights.tolist()), error, tuple(compliance.tolist()))
 
 
@@ -232,13 +233,12 @@ def cancelling(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[float, ...]:
     if numbers.families is not None or not independent:
         return ()
     where = numbers.conditions(plan.where.t)
-    terms, free = _terms_at_rest(numbers, plan.made_at, where), numbers.free_freedoms
-    M = terms.M[np.ix_(free, free)]
+    M, free = _free_inertia(numbers, plan.made_at, where), numbers.free_freedoms
     if not M.any():
         return ()
     scale = numbers.column_scale[free]
     loose = np.abs(_pseudo_inverse(M) / scale[:, None] / scale)
-    closed = _closed_compliance(numbers, plan, terms, free)
+    closed = _closed_compliance(numbers, plan, numbers.tree_rows(plan.made_at, *where)[:, free] * scale, M)
     held = np.abs(closed / scale[:, None] / scale)
     least = 1 / (np.diag(M) * scale**2).max()
     looser = (loose.max(axis=0) > CANCELLING * np.maximum(held.max(axis=0), least)).any()
@@ -257,10 +257,13 @@ def _condition(A: Array) -> float:
     return float(np.linalg.cond(A / np.outer(size, size))) if (size > 0).all() else np.inf
 
 
-def _closed_compliance(numbers: ClosureNumbers, plan: LoopPlan, terms: LoopTerms, free: Indices) -> Array:
-    """Return Z (Z^T M Z)^-1 Z^T: the accelerations that unit efforts on the tree's freedoms make with closed loops."""
+def _closed_compliance(numbers: ClosureNumbers, plan: LoopPlan, C: Array, M: Array) -> Array:
+    """Return Z (Z^T M Z)^-1 Z^T: the accelerations that unit efforts on the tree's freedoms make with closed loops.
+
+    C is scaled, on the free freedoms as M.
+    """
+    free = numbers.free_freedoms
     scale = numbers.column_scale[free]
-    C, M = terms.C[:, free] * scale, terms.M[np.ix_(free, free)]
     size = np.sqrt(np.einsum("ij,ij->i", C, C))
     used = size > plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
     _, s, Vt = np.linalg.svd(C[used] / size[used, None])
@@ -306,9 +309,10 @@ def _compliance(M: Array) -> Array:
     return np.asarray((scaled / np.maximum(values, LIGHT_MOTION)) @ scaled.T)
 
 
-def _terms_at_rest(numbers: ClosureNumbers, q: Array, where: Conditions) -> LoopTerms:
-    none = np.zeros(numbers.plan.nv)
-    return numbers.terms({"q": q, "v": none, "tau": none, "a": none}, *where)
+def _free_inertia(numbers: ClosureNumbers, q: Array, where: Conditions) -> Array:
+    """Return the mass matrix of the spanning tree's free freedoms."""
+    free = numbers.free_freedoms
+    return numbers.mass_matrix(q, where.parameters)[np.ix_(free, free)]
 
 
 def pair_up(

@@ -68,10 +68,6 @@ class SystemFunction:
     without_freedoms: bool = False
     prelude: bool = False
 
-    def traced(self, *, closed: bool) -> Trace:
-        """Return how it is traced, for mechanisms with loops or without."""
-        return self.loop_trace if closed and self.loop_trace else self.trace
-
     @property
     def of_closures(self) -> bool:
         """Whether the closures have a part in it."""

@@ -39,6 +39,7 @@ class LoopGroups:
 
     def __init__(self, equations: Equations, walk: Unrolled, closure_set: ClosureSet, regular: bool) -> None:
         self.equations, self.plan, self.walk = equations, equations.loop_plan, walk
+        self._lock = equations.lock
         self.closure_set, self.regular = closure_set, regular
         self.groups = node_groups(walk.tree, closure_set.attachments, closure_set.keep, walk.units)
 

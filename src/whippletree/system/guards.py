@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = [
     "above_rounding",
     "guard",
-    "guard_digits",
     "guard_locks",
     "guard_pivots",
     "guard_solution",
@@ -83,6 +82,8 @@ def worse_than_promised(request: Request) -> str:
 def unlocked(eq: Equations, x: Symbols) -> ca.SX | None:
     """Tell whether no joint is in gimbal lock; nothing if none can be."""
     ok: ca.SX | None = None
+    if not any(use.joint.locks for use in eq.description.joints):
+        return ok
     for use, (where, _) in zip(eq.description.coordinate_owners, eq.plan.coordinate_slices, strict=True):
         if use.joint.locks:
             free = ca.fabs(use.joint.from_lock(x["q"][where])) > LOCKED
@@ -102,7 +103,13 @@ def guard_pivots(eq: Equations, x: Symbols, result: ca.SX, pivots: tuple[ca.SX, 
 
 
 def guard_solution(
-    eq: Equations, request: Request, x: Symbols, walk: Unrolled, result: ca.SX, solution: Solution
+    eq: Equations,
+    request: Request,
+    x: Symbols,
+    walk: Unrolled,
+    result: ca.SX,
+    solution: Solution,
+    acted: Unrolled | None = None,
 ) -> ca.SX:
     """Return a result of a solution on a walk that is not finite where it cannot be trusted.
 
@@ -115,7 +122,7 @@ def guard_solution(
     free = unlocked(eq, x)
     if free is not None:
         ok = ca.logic_and(ok, free)
-    if eq.loop_plan.massless_motion():
+    if eq.loop_plan.massless_motion:
         ok = ca.logic_and(ok, inertia_changed(eq))
     if solution.error is not None:
         ok = ca.logic_and(ok, solution.error <= promised(request) / ESTIMATED)
@@ -124,7 +131,8 @@ def guard_solution(
         gap, slip = loop_results.closure_gap(walk, eq.closure_set(x), plan.lengths.of_closure)
         speed, limit = 1 + ca.sumsqr(x["v"]), plan.open_square(CONSISTENT)
         ok = ca.logic_and(ok, ca.logic_and(gap <= limit, slip <= limit * speed))
-    return guard(result, ok)
+    result = guard(result, ok)
+    return result if acted is None else _guard_digits(eq, request, x, acted, result, solution)
 
 
 def pivot_sizes(eq: Equations, x: Symbols, solution: Solution) -> list[tuple[ca.SX, ca.SX | float]]:
@@ -132,13 +140,11 @@ def pivot_sizes(eq: Equations, x: Symbols, solution: Solution) -> list[tuple[ca.
     if not solution.pivots:
         return []
 
-    def sizes() -> tuple[Solution, Sequence[ca.SX | float]]:
-        # the solution is kept too: its id must not come to mean another one
-        if eq.pivot_sizes is not None:
-            return solution, eq.pivot_sizes(solution.pivots)
-        return solution, _sizes_at_plan(eq, x, solution.pivots)
+    def sizes() -> Sequence[ca.SX | float]:
+        of_part = eq.pivot_sizes
+        return _sizes_at_plan(eq, x, solution.pivots) if of_part is None else of_part(solution.pivots)
 
-    return list(zip(solution.pivots, eq.once(("sizes", id(solution)), sizes)[1], strict=True))
+    return list(zip(solution.pivots, eq.once(("sizes", solution), sizes), strict=True))
 
 
 def _sizes_at_plan(eq: Equations, x: Symbols, some: Sequence[ca.SX]) -> list[float]:
@@ -177,7 +183,7 @@ def _pivots_large_enough(eq: Equations, x: Symbols, solution: Solution) -> ca.SX
     return smallest(p - limit for (p, _), limit in zip(sizes, limits, strict=True)) > 0
 
 
-def guard_digits(
+def _guard_digits(
     eq: Equations, request: Request, x: Symbols, walk: Unrolled, result: ca.SX, solution: Solution
 ) -> ca.SX:
     """Return a result that is not finite where accelerations miss the closures, or the balance, by more than rounding.
@@ -187,7 +193,7 @@ def guard_digits(
     that it was added up from, and what efforts lack with the largest acceleration: estimates of approximate solutions
     go by what is heavy. Runs put every state back onto the closures.
     """
-    easy = eq.loop_plan.cancelling()
+    easy = eq.loop_plan.cancelling
     if not easy:
         return result
     record_stage("solution", [solution.a, result])

@@ -26,7 +26,6 @@ from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 from whippletree.system.guards import (
     above_rounding,
     guard,
-    guard_digits,
     guard_locks,
     guard_pivots,
     guard_solution,
@@ -34,7 +33,6 @@ from whippletree.system.guards import (
     pivot_sizes,
 )
 from whippletree.system.lengths import LoopLengths, velocity_scale
-from whippletree.system.loop_plan import decisions_of
 from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE
 from whippletree.system.tree_equations import element_rates, hinge_power, powers
 
@@ -101,10 +99,9 @@ def reaction_ways(eq: Equations, request: Request, x: Symbols) -> dict[str, ca.S
     still, closure_set = _at_rest(eq, x, kept=not request.method.keeps_all_rows)
     given = (here.walk, closure_set, here.tau, found, joint_order(eq), still)
     ways = {"sweep": closed.reactions(*given)}
-    if len(here.walk.nodes) == len(prepared(eq, request, x).walk.nodes):  # no joint is welded into a node
-        shorter = closed.reactions_of_forces(*given)
-        if shorter is not None:
-            ways["by-products"] = shorter
+    welded = len(here.walk.nodes) != len(prepared(eq, request, x).walk.nodes)
+    if found.solution.forces is not None and not welded:
+        ways["by-products"] = closed.reactions(*given, of_forces=True)
     return ways
 
 
@@ -247,7 +244,7 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     driven = _closure_power(eq, request, x, found)
     if eq.prescribed:
         driven = driven + hinge_power(eq, x, _efforts(eq, request, x))
-    a = guard(found.a, inertia_changed(eq)) if eq.loop_plan.massless_motion() else found.a
+    a = guard(found.a, inertia_changed(eq)) if eq.loop_plan.massless_motion else found.a
     if found.solution.error is not None:
         a = guard(a, found.solution.error <= PENALTY_PROMISE)
     enough = above_rounding(found.solution)
@@ -352,7 +349,7 @@ def solution(eq: Equations, request: Request, x: Symbols) -> Solution:
         here, method = prepared(eq, request, x), request.method
         if method.exact and not method.keeps_all_rows and not eq.loop_plan.choice.independent:
             method = INDEPENDENT_COORDINATES
-        decisions = decisions_of(eq.loop_plan, method)
+        decisions = eq.decisions(method)
         return method.solved(LoopProblem(here.acted, here.closure_set, decisions, request.baumgarte))
 
     return eq.once(("solution", request.formulation, request.wrenches, request.baumgarte, eq.loop_plan), solve)
@@ -361,8 +358,7 @@ def solution(eq: Equations, request: Request, x: Symbols) -> Solution:
 def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
     """Return a result that is not finite where the solution it comes from cannot be trusted."""
     here = prepared(eq, request, x)
-    guarded = guard_solution(eq, request, x, here.walk, result, solution)
-    return guard_digits(eq, request, x, here.acted, guarded, solution)
+    return guard_solution(eq, request, x, here.walk, result, solution, here.acted)
 
 
 def _closure_set(eq: Equations, request: Request, x: Symbols) -> ClosureSet:

@@ -3,25 +3,24 @@
 A trace cannot branch, so everything that depends on numbers is given to it as a `LoopPlan`: the rows that are kept, the
 partition of the freedoms into independent and dependent ones with the order of elimination, and where that was decided.
 The planner makes it (`planner.py`). What only some formulations need is found when one of them first asks, and kept
-with the plan, in one place: `OnDemand`.
+with the plan (`Decided`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from whippletree.formulations.closures.partition import Choice
-from whippletree.formulations.methods.formulation import Formulation, NumericDecisions
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.system.lengths import LoopLengths
 from whippletree.system.tolerances import OPEN_OVER_ACCURACY, PLAN_GRID, SINGULAR_OVER_ACCURACY
 
-__all__ = ["Conditions", "KeptRows", "Key", "LoopPlan", "OnDemand", "PenaltyWeights", "code_key", "decisions_of"]
+__all__ = ["Conditions", "KeptRows", "Key", "LoopPlan", "PenaltyWeights"]
 
 KeptRows: TypeAlias = tuple[tuple[int, ...], ...]
 """The rows to be used of each closure."""
@@ -48,26 +47,20 @@ class PenaltyWeights(NamedTuple):
     compliance: tuple[float, ...]
 
 
-class OnDemand:
-    """The decisions of a plan that only some formulations need: found when first asked for, and kept as data.
+T = TypeVar("T")
 
-    `finders` are named functions of a plan. All but one are the planner's; that of "group_methods" counts operations,
-    and is named by `find_by` where formulations are chosen.
-    """
 
-    def __init__(self, finders: Mapping[str, Callable[[LoopPlan], object]]) -> None:
-        self._finders = dict(finders)
-        self.found: dict[str, object] = {}
+class Decided(Generic[T]):
+    """A decision of a plan that only some formulations need: found when first asked for, and kept as data."""
 
-    def find_by(self, name: str, find: Callable[[LoopPlan], object]) -> None:
-        """Name the function that finds a decision which has not been found yet."""
-        self._finders[name] = find
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
 
-    def get(self, name: str, plan: LoopPlan) -> Any:
-        """Return a decision by its name."""
-        if name not in self.found:
-            self.found[name] = self._finders[name](plan)
-        return self.found[name]
+    def __get__(self, plan: LoopPlan, owner: type) -> T:
+        imposed = dict(plan.imposed)
+        found: T = imposed[self._name] if self._name in imposed else plan.finders[self._name](plan)
+        vars(plan)[self._name] = found
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +72,8 @@ class LoopPlan:
     its time and parameters; `lengths` are the characteristic lengths, `rank` tells how many freedoms of all joints the
     closures take away, `dependent` the freedoms that were asked to depend on the others (None if nothing was asked),
     and `slack` how far rows that are not kept may be open: the accuracy of the data if these rows follow from the
-    others within that only, or zero. Plans with equal data are equal. `imposed` holds decisions that were set by hand
-    instead of found.
+    others within that only, or zero. `finders` are functions of a plan, by the names of the decisions that they find;
+    `imposed` holds decisions that were set by hand instead. Plans with equal data are equal.
     """
 
     keep: KeptRows
@@ -90,7 +83,7 @@ class LoopPlan:
     lengths: LoopLengths
     rank: int
     dependent: frozenset[int] | None
-    on_demand: OnDemand = field(repr=False)
+    finders: Mapping[str, Callable[[LoopPlan], Any]] = field(repr=False)
     slack: float = 0.0
     imposed: tuple[tuple[str, Any], ...] = ()
 
@@ -127,68 +120,42 @@ class LoopPlan:
 
     # ------------------------------------------------------------------ found when first asked for
 
-    def decision(self, name: str) -> Any:
-        """Return a decision that only some formulations need, by its name."""
-        imposed = dict(self.imposed)
-        return imposed[name] if name in imposed else self.on_demand.get(name, self)
+    smallest_pivot = Decided[float]()
+    """The smallest pivot of the partition where the plan was made, scaled."""
 
-    def smallest_pivot(self) -> float:
-        """Return the smallest pivot of the partition where the plan was made, scaled."""
-        pivot: float = self.decision("smallest_pivot")
-        return pivot
+    massless_motion = Decided[bool]()
+    """Whether a motion that the loops allow moves nothing with inertia, the parameters as described."""
 
-    def massless_motion(self) -> bool:
-        """Tell whether a motion that the loops allow moves nothing with inertia, the parameters as described."""
-        found: bool = self.decision("massless_motion")
-        return found
+    cancelling = Decided[Sequence[float]]()
+    """The largest acceleration, scaled, of a unit effort on each freedom, if digits may be lost."""
 
-    def cancelling(self) -> Sequence[float]:
-        """Return the largest acceleration, scaled, of a unit effort on each freedom, if digits may be lost."""
-        found: Sequence[float] = self.decision("cancelling")
-        return found
+    absolute_pivots = Decided[Sequence[tuple[Key, Key]]]()
+    """The order of elimination of the equations in absolute coordinates (`absolute`)."""
 
-    def absolute_pivots(self) -> Sequence[tuple[Key, Key]]:
-        """Return the order of elimination of the equations in absolute coordinates (`absolute`)."""
-        pivots: Sequence[tuple[Key, Key]] = self.decision("absolute_pivots")
-        return pivots
+    element_pivots = Decided[Sequence[tuple[int, int]]]()
+    """The conditions and coordinates of chains that are open at bodies (`velocity_transformation`, A)."""
 
-    def element_pivots(self) -> Sequence[tuple[int, int]]:
-        """Return the conditions and coordinates of chains that are open at bodies (`velocity_transformation`, A)."""
-        pivots: Sequence[tuple[int, int]] = self.decision("element_pivots")
-        return pivots
+    reduction = Decided[Mapping[int, int]]()
+    """The row with which each dependent freedom is eliminated on the way inward (`coordinate_reduction`)."""
 
+    position_partition = Decided[Choice]()
+    """The partition of the freedoms by closures of positions alone: its dependent freedoms are among those of `choice`.
+
+    Without velocity-only closures it is `choice`.
+    """
+
+    penalty = Decided[PenaltyWeights]()
+    """The weight of each row, the error to expect, and how closed loops give way (`penalty`)."""
+
+    @property
     def penalty_weights(self) -> Sequence[float]:
-        """Return the weight of each row (`penalty`)."""
-        penalty: PenaltyWeights = self.decision("penalty")
-        return penalty.weights
+        """The weight of each row (`penalty`)."""
+        return self.penalty.weights
 
+    @property
     def compliance(self) -> Sequence[float]:
-        """Return the largest acceleration that a unit effort on each freedom makes with closed loops (`penalty`)."""
-        penalty: PenaltyWeights = self.decision("penalty")
-        return penalty.compliance
-
-    def penalty_error(self) -> float:
-        """Return the relative error that `penalty` is expected to have."""
-        penalty: PenaltyWeights = self.decision("penalty")
-        return penalty.error
-
-    def reduction(self) -> Mapping[int, int]:
-        """Return the row with which each dependent freedom is eliminated on the way inward (`coordinate_reduction`)."""
-        pairs: Mapping[int, int] = self.decision("reduction")
-        return pairs
-
-    def position_partition(self) -> Choice:
-        """Return the partition of the freedoms by closures of positions alone.
-
-        Its dependent freedoms are among those of `choice`. Without velocity-only closures it is `choice`.
-        """
-        found: Choice = self.decision("position_partition")
-        return found
-
-    def group_methods(self) -> Sequence[str]:
-        """Return how each group of loops is solved (`by_group`)."""
-        methods: Sequence[str] = self.decision("group_methods")
-        return methods
+        """The largest acceleration that a unit effort on each freedom makes with closed loops (`penalty`)."""
+        return self.penalty.compliance
 
     # ------------------------------------------------------------------ identity
 
@@ -211,14 +178,3 @@ class LoopPlan:
 
     def __hash__(self) -> int:
         return self._hash
-
-
-def decisions_of(plan: LoopPlan, formulation: Formulation) -> NumericDecisions:
-    """Return the parts of a plan that a formulation needs."""
-    return NumericDecisions(plan.choice, **{name: getattr(plan, name)() for name in formulation.needs})
-
-
-def code_key(plan: LoopPlan, formulation: Formulation) -> str:
-    """Return the key of a formulation's code."""
-    decisions = decisions_of(plan, formulation)
-    return plan.key() + repr([getattr(decisions, name) for name in formulation.needs])

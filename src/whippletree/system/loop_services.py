@@ -50,10 +50,9 @@ class LoopServices:
         accuracy: float = DATA_ACCURACY,
     ) -> None:
         self.equations, self.states = equations, states
+        self._lock = equations.lock
         self.mobility: Mobility | None = mobility or (first.mobility if first else None)
         self._cache, self._kernel, self._first, self._accuracy = cache, kernel, first, accuracy
-        if equations.loops is not None:
-            equations.loops.on_demand.find_by("group_methods", lambda _: self.auto.group_methods)
 
     # ------------------------------------------------------------------ the same under all plans
 

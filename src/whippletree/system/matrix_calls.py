@@ -16,6 +16,7 @@ from whippletree.foundation.old_names import warn_of_old
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
+from whippletree.model.argument_types import JointValues
 from whippletree.model.names import suggestion
 from whippletree.system.equations import text_matrices
 from whippletree.system.evaluator import CallOptions
@@ -100,8 +101,8 @@ class Matrices(Mapping[str, NamedMatrix]):
         self,
         system: System,
         q: ArrayLike,
-        v: object = None,
-        tau: object = None,
+        v: JointValues = None,
+        tau: JointValues = None,
         text: str | None = None,
         t: float = 0.0,
         parameters: ParameterValues = None,
@@ -216,8 +217,8 @@ class Matrices(Mapping[str, NamedMatrix]):
 def matrices(
     system: System,
     q: ArrayLike,
-    v: object = None,
-    tau: object = None,
+    v: JointValues = None,
+    tau: JointValues = None,
     *,
     text: str | None = None,
     t: float = 0.0,

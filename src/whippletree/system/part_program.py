@@ -29,7 +29,7 @@ from whippletree.programs.loop_program import ItemLoop, LoopProgram, MemoryRef, 
 from whippletree.spatial.scalars import Scalar
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.lengths import LoopLengths
-from whippletree.system.loop_plan import Conditions, KeptRows, LoopPlan, OnDemand
+from whippletree.system.loop_plan import Conditions, KeptRows, LoopPlan
 from whippletree.system.planning import plan_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def part_families(eq: Equations) -> tuple[PartFamily, ...]:
     if plan.slack or any(body.kind is not None for body in description.bodies):
         return ()
     parts = independent_parts(description)
-    if len(parts) < 2 or not _complete(description, parts) or plan.massless_motion():
+    if len(parts) < 2 or not _complete(description, parts) or plan.massless_motion:
         return ()
     families: dict[tuple[object, PartPlan, object], list[PartMember]] = {}
     state = {use.name: k for k, use in enumerate(description.states)}
@@ -175,7 +175,7 @@ def _part_plans(eq: Equations, parts: Sequence[IndependentPart]) -> list[PartPla
     for r, i in plan.choice.pivots:
         pivots[freedom[i][0]].append((row[r], freedom[i][1]))
     pairs: list[list[tuple[int, int]]] = [[] for _ in parts]
-    for i, r in plan.reduction().items():
+    for i, r in plan.reduction.items():
         pairs[freedom[i][0]].append((freedom[i][1], row[r]))
     cut = {eq.description.joints[one.joint].name for one in eq.plan.cuts}
     lengths = plan.lengths
@@ -290,8 +290,7 @@ def _part_equations(eq: Equations, family: PartFamily, description: Description,
     q = np.concatenate([plan.q[where] for where in family.members[0].q])
     imposed = (("reduction", dict(own.reduction)), ("massless_motion", False))
     where = Conditions(plan.where.t, values)
-    nothing = OnDemand({})
-    loop_plan = LoopPlan(own.keep, own.choice, q, where, lengths, 0, None, nothing, 0.0, imposed)
+    loop_plan = LoopPlan(own.keep, own.choice, q, where, lengths, 0, None, {}, 0.0, imposed)
     part = eq.of_part(description, topology, loop_plan, sizes)
     closures = dict(zip((one.name for one in part.attachments().all), own.closures, strict=True))
     return part.planned(replace(loop_plan, lengths=replace(lengths, closures=closures)))

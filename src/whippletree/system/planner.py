@@ -15,7 +15,7 @@ from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler, not_closed
 from whippletree.system.decisions import Decision, alternatives, decide, on_grid, robust, smallest_pivot
-from whippletree.system.formulation_decisions import on_demand, plan_pivot
+from whippletree.system.formulation_decisions import finders, plan_pivot
 from whippletree.system.loop_plan import Conditions, LoopPlan
 from whippletree.system.mobility import Mobility, analyse, disagreement_around, disagreement_in_words
 from whippletree.system.ranks import ranks_of_blocks
@@ -36,6 +36,7 @@ class LoopPlanner:
     def __init__(self, assembler: Assembler, states: StateSpace) -> None:
         self.assembler, self.numbers, self.states = assembler, assembler.numbers, states
         self.equations, self.plan = assembler.numbers.equations, assembler.numbers.plan
+        self._lock = self.equations.lock
 
     # ------------------------------------------------------------------ the first plan
 
@@ -69,8 +70,8 @@ class LoopPlanner:
         """Return a plan from what was decided, and under which conditions; the plan keeps copies of both."""
         kept_rows, partition, q = decision
         where = where._replace(parameters=where.parameters.copy())
-        lengths, later = self.numbers.lengths, on_demand(self.numbers)
-        return LoopPlan(kept_rows, partition, q.copy(), where, lengths, rank, dependent, later, slack)
+        lengths, find = self.numbers.lengths, finders(self.numbers)
+        return LoopPlan(kept_rows, partition, q.copy(), where, lengths, rank, dependent, find, slack)
 
     def refuse_rounded(self, nearly: Array, where: Conditions) -> None:
         """Refuse loops that are nearly closed at a configuration, and all around it, by more than the data's accuracy.
@@ -127,9 +128,9 @@ class LoopPlanner:
 
         It is as good there as where it was made, and that was as good as the others: then none is looked for.
         """
-        good = max((plan.smallest_pivot() for plan in others), default=0.0) / CLEARLY_BETTER
+        good = max((plan.smallest_pivot for plan in others), default=0.0) / CLEARLY_BETTER
         enough = CLEARLY_BETTER * plan_pivot(self.numbers, present, q, where)
-        return self._fitting([plan for plan in others if plan.smallest_pivot() >= good], enough, q, where)
+        return self._fitting([plan for plan in others if plan.smallest_pivot >= good], enough, q, where)
 
     def known(
         self, present: LoopPlan, plan: LoopPlan, others: Sequence[LoopPlan], q: Array, where: Conditions
@@ -147,7 +148,7 @@ class LoopPlanner:
         low, high = TAKEN_UP
         best, most = None, 0.0
         for plan in plans:
-            here, there = plan_pivot(self.numbers, plan, q, where), plan.smallest_pivot()
+            here, there = plan_pivot(self.numbers, plan, q, where), plan.smallest_pivot
             if here >= enough and low * there < here < high * there and here > most:
                 best, most = plan, here
         return best

@@ -1,8 +1,9 @@
-"""The table of public calls: `public_call` marks a method of a system, and all that is known of it follows.
+"""The table of public calls: a method of a system states itself, and all that is known of it follows.
 
 The method states its name, its state, its options (`call_options`), its result, and in its docstring what it does, with
-an example. From that come its signature for `help()`, the check of the names of options, the border at which errors end
-(`user_facing`), and its row in `CALLS`, by which arguments are fuzzed and the reference is written.
+an example. `public_call` gives it its signature for `help()`, the check of the names of options, and the border at
+which errors end (`user_facing`). `calls_of` makes the table, a row for each method, those included whose work is done
+in other rooms (`Verb`); by it arguments are fuzzed and the reference is written.
 """
 
 from __future__ import annotations
@@ -13,13 +14,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ForwardRef, TypeVar, cast
 
-from whippletree.errors import AssemblyError, DynamicsError, ModelError, StateError, WhippletreeError
+from whippletree.errors import (
+    AssemblyError,
+    DynamicsError,
+    EquilibriumError,
+    ModelError,
+    SimulationError,
+    StateError,
+    WhippletreeError,
+)
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.names import suggestion
 from whippletree.system import call_options
 from whippletree.system.functions import FUNCTIONS
 
-__all__ = ["CALLS", "PublicCall", "public_call", "with_options"]
+__all__ = ["PublicCall", "calls_of", "public_call", "with_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,6 +49,23 @@ UNITS = {
     "rates": "per second",
 }
 """Units of results, by the words for these in `FUNCTIONS`."""
+
+_RUN = (AssemblyError, DynamicsError, SimulationError)
+_OWN_ERRORS: dict[str, tuple[type[WhippletreeError], ...]] = {
+    "assemble": (AssemblyError,),
+    "random": (AssemblyError,),
+    "inverse_kinematics": (AssemblyError,),
+    "sweep_joint": (AssemblyError,),
+    "simulate": _RUN,
+    "simulate_many": _RUN,
+    "realtime": _RUN,
+    "equilibrium": (AssemblyError, DynamicsError, EquilibriumError),
+    "linearize": (DynamicsError,),
+    "matrices": (DynamicsError,),
+    "c_source": (DynamicsError,),
+    "function": (DynamicsError,),
+}
+"""The errors of calls that no row of `FUNCTIONS` tells."""
 
 
 @dataclass(frozen=True)
@@ -79,26 +105,36 @@ class PublicCall:
         row = FUNCTIONS.get(self.name)
         found += [ModelError] if "name" in self.state or "frame" in self.options else []
         found += [DynamicsError] if row is not None and (row.dynamic or row.solved or row.of_loops) else []
-        return (*found, *([AssemblyError] if self.name in ("assemble", "random") else []))
+        return (*found, *_OWN_ERRORS.get(self.name, ()))
 
 
-CALLS: dict[str, PublicCall] = {}
-"""All public calls of a system by name."""
+@functools.cache
+def calls_of(owner: type) -> dict[str, PublicCall]:
+    """Return all public calls of a class by name.
+
+    >>> from whippletree.system import System
+    >>> table = calls_of(System)
+    >>> print(table["mass_matrix"].shape, table["mass_matrix"].unit, *table["mass_matrix"].options)
+    ('nv', 'nv') kg m^2, kg m or kg t parameters formulation threads
+    >>> table["simulate"].state[:1], "tolerance" in table["simulate"].options
+    (('duration',), True)
+    """
+    names = [name for name in dir(owner) if not name.startswith("_")]
+    found = {name: getattr(owner, name) for name in names}  # which imports the functions of verbs
+    return {name: _row(name, method) for name, method in found.items() if inspect.isfunction(method)}
+
+
+def _row(name: str, method: Callable[..., Any]) -> PublicCall:
+    signature = inspect.signature(method)
+    named = signature.parameters.values()
+    state = tuple(one.name for one in named if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD))[1:]
+    options = tuple(one.name for one in named if one.kind is one.KEYWORD_ONLY and one.name != "out")
+    return PublicCall(name, state, options, str(signature.return_annotation), inspect.getdoc(method) or "")
 
 
 def public_call(method: F) -> F:
-    """Enter a method in the table, and return it with its whole signature, its options checked by name.
-
-    >>> print(CALLS["mass_matrix"].shape, CALLS["mass_matrix"].unit, *CALLS["mass_matrix"].options)
-    ('nv', 'nv') kg m^2, kg m or kg t parameters formulation threads
-    """
-    called = user_facing(with_options(method))
-    named = inspect.signature(called).parameters.values()
-    state = tuple(one.name for one in named if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD))[1:]
-    options = tuple(one.name for one in named if one.kind is one.KEYWORD_ONLY and one.name != "out")
-    returns = str(inspect.signature(method).return_annotation)
-    CALLS[method.__name__] = PublicCall(method.__name__, state, options, returns, inspect.getdoc(method) or "")
-    return called
+    """Return a method with its whole signature, its options checked by name, as a border at which errors end."""
+    return user_facing(with_options(method))
 
 
 def with_options(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whippletree.errors import StateError
-from whippletree.formulations.nodes.applied_forces import LoadedWalk, without_applied_forces
+from whippletree.formulations.nodes.applied_forces import LoadedWalk
 from whippletree.formulations.rolled import rolled_reduction
 from whippletree.formulations.rolled.load_items import GivenLoads
 from whippletree.formulations.rolled.rolled_walk import RolledWalk
@@ -43,7 +43,7 @@ class RolledEquations:
     def loaded(self, symbols: Symbols, *, weld: bool = True) -> LoadedWalk:
         """Return the rolled walk, under the described forces."""
         walk = self.walk(symbols, weld=weld)
-        here = without_applied_forces(walk, None)
+        here = LoadedWalk(walk)
         if not self.description.forces:
             return here
         stored = walk.apply_forces(self.nodes.acting(weld=weld))

@@ -20,7 +20,6 @@ __all__ = [
     "STRAIGHT",
     "check_length",
     "has_equal_parts",
-    "is_large",
     "least_operations",
     "pairs_loop",
     "reduces_by_items",
@@ -54,16 +53,13 @@ def thresholds() -> str:
     return f"{ROLL_FROM}|{STRAIGHT}|{MANY_PAIRS}"
 
 
-def is_large(n_nodes: int) -> bool:
-    """Tell whether a mechanism is large enough for loops over its nodes."""
-    return n_nodes >= ROLL_FROM
-
-
 def rolls(eq: Equations, request: Request) -> bool:
     """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
     function = FUNCTIONS[request.function]
     if pairs_loop(eq, request):
         return True
+    if not eq.large:
+        return False
     if has_equal_parts(eq, request) and eq.parts(request) is not None:
         return True
     if eq.closed and (function.solved or function.of_loops):
@@ -72,9 +68,8 @@ def rolls(eq: Equations, request: Request) -> bool:
         return False
     if not function.rolled or (function.solved and not _formulation_rolls(request)):
         return False
-    if eq.large and request.frame and eq.node_tree().where[request.frame][0] < 0:
-        return False  # on the ground: there is nothing to walk
-    return eq.large
+    # on the ground there is nothing to walk
+    return not request.frame or eq.node_tree().where[request.frame][0] >= 0
 
 
 def pairs_loop(eq: Equations, request: Request) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -23,8 +24,16 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.argument_types import ByJoint, Freedoms, JointLike
 from whippletree.model.description import Description
+from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import shown, truth
-from whippletree.system.call_options import DynamicsOptions, ForceOptions, FunctionOptions, InverseOptions, MassOptions
+from whippletree.system.call_options import (
+    DynamicsOptions,
+    ForceOptions,
+    FunctionOptions,
+    InverseOptions,
+    MassOptions,
+    SourceOptions,
+)
 from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.element_calls import ElementCalls
 from whippletree.system.engine import Engine
@@ -140,7 +149,7 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
 
     def _use(self, engine: Engine) -> None:
         """Make what the groups of calls work with, on an engine."""
-        self._engine, self._inputs = engine, engine.inputs
+        self._engine, self._inputs, self._lock = engine, engine.inputs, engine.lock
         self._evaluate = Evaluator(engine)
         self._cached = self._evaluate.cached
         self.kernels = SystemKernels(self._evaluate, build_options=self._options, planned=self._planned)
@@ -380,21 +389,30 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
         found: AbsoluteCoordinates = imported("whippletree.system.absolute_coordinates", "AbsoluteCoordinates")(self)
         return found
 
-    def c_source(self, name: str, **options: Any) -> str:
+    @public_call
+    def c_source(self, /, name: str, **options: Unpack[SourceOptions]) -> str:
         """Return a function of the system as C source, or a step of fixed length with `name="step"`.
 
-        Options of a function: `frame`, `formulation`, `wrenches`. Those of a step are `realtime`'s, `prefix`, which
-        begins all names of the file ("model" unless given), and `frames`, whose poses and velocities are its outputs.
+        Options of a function are those of `function`. Those of a step are `realtime`'s, `prefix`, which begins all
+        names of the file ("model" unless given), and `frames`, whose poses and velocities are its outputs.
 
         >>> "mass_matrix" in four_bar().c_source("mass_matrix")
         True
         >>> "int crank_step(crank_state *state" in four_bar().c_source("step", step=1e-3, prefix="crank")
         True
         """
+        given: dict[str, Any] = {**options}
         if name != "step":
-            return self.kernels.c_source(name, **options)
-        prefix, frames = options.pop("prefix", ""), options.pop("frames", ())
-        return self.realtime(**options).c_source(name=prefix, frames=frames)
+            for option in given.keys() & (
+                SourceOptions.__annotations__.keys() - FunctionOptions.__annotations__.keys()
+            ):
+                raise StateError(f'{option}= belongs to c_source("step")')
+            return self.kernels.c_source(name, **given)
+        prefix, frames = given.pop("prefix", ""), given.pop("frames", ())
+        known = inspect.signature(self.realtime).parameters
+        for option in given.keys() - known.keys():
+            raise StateError(f'c_source("step") has no option {suggestion(option, [*known, "prefix", "frames"])}')
+        return self.realtime(**given).c_source(name=prefix, frames=frames)
 
     # ------------------------------------------------------------------ force elements
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import casadi as ca
 
-from whippletree.foundation.once import making
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.model.argument_types import Freedoms, JointLike, JointValues
@@ -109,7 +108,7 @@ class SystemKernels:
     @with_options
     def function(self, /, name: str, **options: Unpack[FunctionOptions]) -> ca.Function:
         """Return any function of the system as a CasADi Function; see `System.function`."""
-        with making():
+        with self._engine.lock:
             return self.equations.trace(self._engine.request(name, **options))
 
     @with_options
@@ -131,7 +130,7 @@ class SystemKernels:
         >>> pendulum().kernels.operations("forward_dynamics").trigonometric
         1
         """
-        with making():
+        with self._engine.lock:
             request = self._engine.request(name, **options)
             if self.equations.rolls(request):
                 from whippletree.kernels.loop_lowering import RolledLoops

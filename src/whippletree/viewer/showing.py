@@ -60,6 +60,9 @@ def show(
     `mode`, one of the modes of `linearize(q).modes()`, which is shown as an oscillation about q; `paths`, bodies
     and frames whose path is drawn; `collisions=True`, to see what collides, translucent; `follow`, a body or frame with
     which the camera goes along; `parameters`, `title`; `opened=False`, to open no browser. See docs/how_to/viewer.md.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> view = four_bar().show({"A": 1.0}, opened=False)
     """
     inputs = system.kernels.inputs
     states = system.q0 if q is None else system.configuration(q) if isinstance(q, Mapping) else inputs.configurations(q)

@@ -103,11 +103,12 @@ class CurveByPieces(ABC):
         if x.shape != (1, 1):
             raise ModelError(f"a {self.word} takes one expression, not one of shape {x.shape}")
         key = self, hash(x)
-        if key not in _PIECES:
+        found = _PIECES.get(key)
+        if found is None:
             while len(_PIECES) >= _KEPT:
-                del _PIECES[next(iter(_PIECES))]  # not empty: it is full
-            _PIECES[key] = x, picked(self._lookup, x)
-        return _PIECES[key][1]
+                _PIECES.pop(next(iter([*_PIECES])), None)  # not empty: it is full
+            found = _PIECES[key] = x, picked(self._lookup, x)
+        return found[1]
 
     @cached_property
     def _lookup(self) -> ca.Function:

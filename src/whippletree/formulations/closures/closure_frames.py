@@ -62,6 +62,11 @@ class ClosureAttachment:
     turn: Turn = None
 
     @property
+    def key(self) -> tuple[str, int | None, int | None]:
+        """What tells it from the others of a mechanism: a joint that is cut may have a closure and a drive."""
+        return self.name, self.cut, self.driven
+
+    @property
     def positional(self) -> bool:
         """Whether its rows hold positions; if not, they hold velocities only. Drives give their joints' positions."""
         return self.closure.holonomic or self.driven is not None

@@ -164,7 +164,7 @@ class ClosureSet:
             found = attachment.closure.rows(tuple(s.side for s in frame_states), q, v, self.t)
             return found._replace(bias=found.bias - given)
 
-        return self._once(walk, ("rows", id(attachment)), rows), frame_states
+        return self._once(walk, ("rows", attachment.key), rows), frame_states
 
     def _cut_rows(self, walk: Unrolled, cut: CutJoint) -> Rows:
         def rows() -> Rows:
@@ -172,10 +172,10 @@ class ClosureSet:
             sides = tuple(s.side for s in self.frame_states(walk, cut))
             return joint_rates(cut.joint, x, self.v[cut.v, :], sides)
 
-        return self._once(walk, ("cut rows", id(cut)), rows)
+        return self._once(walk, ("cut rows", cut.use.name), rows)
 
     def _evaluate(self, walk: Unrolled, attachment: ClosureAttachment, keep: Sequence[int]) -> ClosureState:
-        key = ("closure", id(attachment), tuple(keep))
+        key = ("closure", attachment.key, tuple(keep))
         return self._once(walk, key, lambda: self._closure_state(walk, attachment, keep))
 
     def _closure_state(self, walk: Unrolled, attachment: ClosureAttachment, keep: Sequence[int]) -> ClosureState:
@@ -215,7 +215,7 @@ class ClosureSet:
         return q, v, none
 
     def _cut_rates(self, walk: Unrolled, cut: CutJoint) -> ClosureState:
-        return self._once(walk, ("cut", id(cut)), lambda: self._cut_state(walk, cut))
+        return self._once(walk, ("cut", cut.use.name), lambda: self._cut_state(walk, cut))
 
     def _cut_state(self, walk: Unrolled, cut: CutJoint) -> ClosureState:
         frame_states, rows = self.frame_states(walk, cut), self._cut_rows(walk, cut)

@@ -48,7 +48,6 @@ __all__ = [
     "full_seconds",
     "motion_basis",
     "reactions",
-    "reactions_of_forces",
     "row_slices",
     "self_stresses",
     "static_reactions",
@@ -81,7 +80,7 @@ class Answer:
         return self.solution.multipliers()
 
 
-def loaded(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, still: Unrolled) -> Unrolled:
+def _loaded(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, still: Unrolled) -> Unrolled:
     """Return the walk with its accelerations, the efforts at cut joints and the closures' forces, which act at `still`.
 
     That is the walk itself, or the same configuration at rest: where forces act does not depend on the motion.
@@ -93,7 +92,7 @@ def loaded(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, 
 
 def driving_forces(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer) -> ca.SX:
     """Return the efforts (nv): those given, and those that prescribed hinges need, cut or not."""
-    needed = composite.inverse_dynamics(loaded(walk, closure_set, tau, answer, walk))
+    needed = composite.inverse_dynamics(_loaded(walk, closure_set, tau, answer, walk))
     efforts = ca.SX(tau)
     closure_states = closure_set.evaluate(walk)
     # a closure that holds a prescribed hinge's coordinate acts on it beside the drive
@@ -108,24 +107,27 @@ def driving_forces(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: 
 
 
 def reactions(
-    walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, order: Sequence[int], still: Unrolled
+    walk: Unrolled,
+    closure_set: ClosureSet,
+    tau: ca.SX,
+    answer: Answer,
+    order: Sequence[int],
+    still: Unrolled,
+    *,
+    of_forces: bool = False,
 ) -> ca.SX:
     """Return the reaction of every joint (n_joints * 6), in the declared order.
 
-    `order` gives the places of the tree's joints among all, then those of the cut ones; `still` is as in `loaded`.
+    `order` gives the places of the tree's joints among all, then those of the cut ones. Forces act at `still`, the walk
+    itself or the same configuration at rest. With `of_forces` they come from the forces across joints that the
+    formulation has as by-products.
     """
-    of_tree = composite.reactions(loaded(walk, closure_set, tau, answer, still))
-    of_cuts = cut_reactions(still, closure_set, closure_set.evaluate(still), tau, answer.multipliers)
-    return _in_order(of_tree, of_cuts, order)
-
-
-def reactions_of_forces(
-    walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, order: Sequence[int], still: Unrolled
-) -> ca.SX | None:
-    """Return the same from the forces across joints that the formulation has as by-products; None if it has none."""
-    if answer.solution.forces is None:
-        return None
-    of_tree = _tree_wrenches(still, answer.solution.forces())
+    forces = answer.solution.forces if of_forces else None
+    of_tree = (
+        composite.reactions(_loaded(walk, closure_set, tau, answer, still))
+        if forces is None
+        else _tree_wrenches(still, forces())
+    )
     of_cuts = cut_reactions(still, closure_set, closure_set.evaluate(still), tau, answer.multipliers)
     return _in_order(of_tree, of_cuts, order)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import casadi as ca
 
@@ -21,7 +20,8 @@ from whippletree.formulations.recursions.composite_body import JointEquations
 __all__ = ["JOINT", "Closures", "Coordinates", "Solution", "by_closure", "stabilised", "stacked_rows"]
 
 
-class Solution(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Solution:
     """Accelerations (nv, zero at cut joints), the multipliers of each closure's kept rows, and numbers to watch.
 
     The multipliers are worked out when they are asked for. `pivots` are those of the elimination: one that is small

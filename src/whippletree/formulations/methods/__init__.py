@@ -61,4 +61,10 @@ _MODULES = {
 }
 """The modules in which formulations are registered, by the name of the formulation."""
 
-register_when_needed({name: f"{__name__}.{module}" for name, module in _MODULES.items()})
+_WEIGHED = (
+    *("by_group", "constraint_embedding", "coordinate_reduction", "independent_coordinates", "joint_multipliers"),
+    *("tree_augmented", "velocity_transformation"),
+)
+"""Those of them that `auto` weighs for mechanisms with loops."""
+
+register_when_needed({name: f"{__name__}.{module}" for name, module in _MODULES.items()}, _WEIGHED)

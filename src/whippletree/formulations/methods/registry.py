@@ -45,6 +45,9 @@ _MADE: dict[str, Formulation] = {}
 _UNREAD: dict[str, str] = {}
 """Formulations that nothing has asked for so far: name, and the module that registers it when it is imported."""
 
+_WEIGHED: list[str] = []
+"""Those of them that `auto` weighs for mechanisms with loops, read or not."""
+
 NOTHING_SOLVED = Formulation("kinematics", linear=True)
 """Stands for the formulation of functions that solve no equations of motion."""
 
@@ -83,9 +86,13 @@ def register(formulation: Formulation) -> Formulation:
     return formulation
 
 
-def register_when_needed(modules: Mapping[str, str]) -> None:
-    """Leave formulations unregistered until they are asked for: by name, the modules that register them."""
+def register_when_needed(modules: Mapping[str, str], weighed: Iterable[str] = ()) -> None:
+    """Leave formulations unregistered until they are asked for: by name, the modules that register them.
+
+    `weighed` are those that are candidates of `auto` for mechanisms with loops.
+    """
     _UNREAD.update(modules)
+    _WEIGHED.extend(weighed)
 
 
 def _all() -> list[Formulation]:
@@ -97,8 +104,9 @@ def _all() -> list[Formulation]:
 
 def _read(name: str) -> None:
     """Import the module of a formulation, if that has been left until now."""
-    if name in _UNREAD:
-        importlib.import_module(_UNREAD[name])
+    module = _UNREAD.get(name)
+    if module is not None:
+        importlib.import_module(module)
 
 
 def _taken(formulation: Formulation) -> bool:
@@ -159,7 +167,7 @@ def weighed_on_trees() -> tuple[Formulation, ...]:
     >>> [one.name for one in weighed_on_trees()]
     ['articulated', 'composite']
     """
-    return _sorted(one for one in _BY_TEXT.values() if one.tree is not None and one.tree.weighed)
+    return _sorted(one for one in list(_BY_TEXT.values()) if one.tree is not None and one.tree.weighed)
 
 
 def loop_formulations() -> tuple[Formulation, ...]:
@@ -169,7 +177,9 @@ def loop_formulations() -> tuple[Formulation, ...]:
 
 def candidates() -> tuple[Formulation, ...]:
     """Return the candidates of `auto` for mechanisms with loops, in the order in which they are counted."""
-    weighed = [(one.candidacy.order, one) for one in _all() if one.candidacy is not None]
+    for name in _WEIGHED:
+        _read(name)
+    weighed = [(one.candidacy.order, one) for one in list(_BY_TEXT.values()) if one.candidacy is not None]
     return tuple(one for _, one in sorted(weighed, key=lambda pair: pair[0]))
 
 
@@ -277,7 +287,7 @@ def as_arguments(formulation: Formulation) -> str:
 
 def _family(name: str) -> list[Formulation]:
     """Return the formulations of a name, each with other options."""
-    return [one for one in _BY_TEXT.values() if one.name == name]
+    return [one for one in list(_BY_TEXT.values()) if one.name == name]
 
 
 def _sorted(some: Iterable[Formulation]) -> tuple[Formulation, ...]:

@@ -33,7 +33,6 @@ __all__ = [
     "place_forces",
     "seen_by",
     "with_applied_forces",
-    "without_applied_forces",
 ]
 
 
@@ -43,6 +42,10 @@ class ElementPowers(NamedTuple):
     stored: ca.SX
     dissipated: ca.SX
     supplied: ca.SX
+
+
+NO_POWERS = ElementPowers(ca.SX(0), ca.SX(0), ca.SX(0))
+"""Powers where nothing acts."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +83,16 @@ class LoadedWalk:
     """A walk under the described forces.
 
     `tau` (nv) is what acts at all joints, cut ones too: efforts given, and those of elements, which are `efforts` by
-    themselves. `walk` has them and the pushes. `rates` are those of the auxiliary states (nz). If nothing acts,
-    `efforts` is None.
+    themselves. `walk` has them and the pushes. `rates` are those of the auxiliary states (nz). The defaults are
+    those of a walk on which nothing acts but the efforts given.
     """
 
     walk: Any
-    tau: Any
-    efforts: ca.SX | None
-    rates: ca.SX
-    powers: ElementPowers
-    applied: tuple[ElementForces, ...]
+    tau: Any = None
+    efforts: ca.SX | None = None
+    rates: ca.SX = NO_NUMBERS
+    powers: ElementPowers = NO_POWERS
+    applied: tuple[ElementForces, ...] = ()
 
     def less_efforts(self, effort: Any) -> Any:
         """Return the joints' efforts (nv) minus those of the elements."""
@@ -141,12 +144,6 @@ def with_applied_forces(walk: Unrolled, acting: ForcePlacements, state: ElementS
         ElementPowers(*(_total([getattr(done, part) for done in applied]) for part in ElementPowers._fields)),
         tuple(applied),
     )
-
-
-def without_applied_forces(walk: Any, tau: ca.SX | None) -> LoadedWalk:
-    """Return a walk with no loads but the given efforts."""
-    nothing = ElementPowers(ca.SX(0), ca.SX(0), ca.SX(0))
-    return LoadedWalk(walk, tau, None, ca.SX(0, 1), nothing, ())
 
 
 def events(
