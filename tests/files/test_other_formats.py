@@ -210,6 +210,16 @@ def test_usd_with_units_degrees_and_drives() -> None:
     np.testing.assert_allclose(s.pose(s.q0, "upper")[:3, 3], [0, 0, 0.5], atol=1e-7)
 
 
+def test_a_substitution_of_xacro_in_a_number_is_told_and_in_the_name_of_a_mesh_is_none() -> None:
+    """Files that xacro has to finish need not say so at their top."""
+    mesh = '<visual><geometry><mesh filename="$(find robot)/base.stl"/></geometry></visual>'
+    arm = '<joint name="A" type="fixed"><parent link="base"/><child link="arm"/><origin xyz="{}"/></joint>'
+    text = f'<robot name="r">\n<link name="base">{mesh}</link><link name="arm"/>{arm}</robot>'
+    assert wt.read(text.format("0 0 1")).mechanism.describe().joint("A").on_parent.point == (0.0, 0.0, 1.0)
+    with pytest.raises(wt.FileError, match="this is xacro"):
+        wt.read(text.format("$(optenv PLACE 0 0 1)"))
+
+
 def test_xacro_is_expanded_on_request_only() -> None:
     path = MODELS / "arm.urdf.xacro"
     with pytest.raises(wt.FileError, match=r"arm.urdf.xacro:3: this is xacro"):

@@ -62,12 +62,16 @@ def read_urdf(root: XmlElement) -> NeutralModel:
 
 
 def _refuse_xacro(root: XmlElement) -> None:
-    """Refuse a file that has to be expanded before it is a robot; materials are for eyes only."""
+    """Refuse a file that has to be expanded before it is a robot; materials are for eyes only, and names of meshes."""
     looks = {id(one) for material in root.below() if material.tag == "material" for one in material.below()}
+    movers = [*root.all("joint"), *(one for one in root.below() if one.tag == "inertial")]
+    moving = {id(one) for mover in movers for one in mover.below()}
     for element in root.below():
         if id(element) in looks:
             continue
-        if element.tag.startswith("xacro:") or any("${" in text for text in element.attributes.values()):
+        marks = ("${", "$(") if id(element) in moving else ("${",)
+        written = any(mark in text for mark in marks for text in element.attributes.values())
+        if element.tag.startswith("xacro:") or written:
             raise element.error(
                 "this is xacro, a program that writes a robot: read it with xacro=True (--xacro), which evaluates its "
                 "expressions"
