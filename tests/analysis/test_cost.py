@@ -47,6 +47,12 @@ def test_an_operation_belongs_to_the_first_stage_that_needs_it() -> None:
     assert found["solution"].total == 0
 
 
+def test_a_stage_that_is_not_there_is_told() -> None:
+    found = costs(serial_chain(2).build())
+    with pytest.raises(StateError, match='the costs have no stage "solutoin"; did you mean "solution"'):
+        found["solutoin"]
+
+
 def test_constants_are_computed_once() -> None:
     x, c = ca.SX.sym("x"), ca.SX.sym("c")
     found = counted([x], c * c * x, [], c)

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.analysis.unfolded import Unfolded
+from whippletree.errors import StateError
 from whippletree.formulations.nodes.operation_stages import Stage, recording
 from whippletree.foundation.short_text import readable
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.tape import Instruction, OperationCount, Tape, read_labelled, read_tape
+from whippletree.model.names import suggestion
 from whippletree.system import System, loop_equations
 from whippletree.system.equations import FUNCTIONS, Equations, Request
 
@@ -49,7 +51,10 @@ class Costs:
         return total
 
     def __getitem__(self, stage: str) -> OperationCount:
-        return self.stages[stage]
+        try:
+            return self.stages[stage]
+        except (KeyError, TypeError):  # what is no name has no hash at times
+            raise StateError(f"the costs have no stage {suggestion(stage, self.stages)}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.stages)
