@@ -181,7 +181,7 @@ def _assigned(owner: Any, name: str, value: Any) -> None:
 
 
 def _truth(symbol: Any) -> None:
-    if isinstance(symbol, ca.SX) and symbol > 1:
+    if type(symbol) is not ca.SX and isinstance(symbol, ca.SX) and symbol > 1:  # symbols of users answer as CasADi's
         return
 
 
