@@ -75,6 +75,9 @@ papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
 
 papers-page: $(STAMP)-core  ## the same, written to docs/theory/papers_tables.md; about ten minutes on a quiet machine
 	$(BIN)/whippletree papers --page docs/theory/papers_tables.md
+	for text in kang-yoon nikravesh critchley-anderson garcia-de-jalon jain; do \
+		$(BIN)/whippletree papers $$text --page docs/theory/equations_$$(echo $$text | tr - _).md; done
+	$(BIN)/whippletree papers errata --page docs/theory/errata.md
 
 clean:
 	rm -rf $(VENV) benchmarks/.build

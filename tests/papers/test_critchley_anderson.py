@@ -24,6 +24,8 @@ import pytest
 
 import whippletree as wt
 from support.references import rk4
+from whippletree.analysis.equations.critchley_anderson_equations import LETTERS, RING, RingMotion, loop_bodies
+from whippletree.analysis.literal.printed_reduction import reduced
 
 _SPEC = importlib.util.spec_from_file_location("five_bar", Path(__file__).parents[2] / "examples" / "five_bar.py")
 assert _SPEC is not None and _SPEC.loader is not None
@@ -144,3 +146,16 @@ def test_every_valid_selection_gives_the_same_accelerations() -> None:
                 tried += 1
                 assert a == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert tried >= 3
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(("p", "outer"), [(2, ()), (1, (4,)), (1, (7,)), (0, (3, 6))])
+def test_the_printed_reduction(p: int, outer: tuple[int, ...]) -> None:
+    """Any speeds that the loop leaves may be the independent ones: all give the package's accelerations."""
+    motion = RingMotion(RING, LETTERS, "critchley-anderson", closed=True)
+    loop = reduced(loop_bodies(motion), p, motion.letter("A_t"), outer)
+    P = motion.letter("P")[0]
+    base = P @ np.linalg.solve(P.T @ loop.I0[0] @ P, P.T @ loop.Fj[0])
+    rates, _ = loop.speeds(base)
+    found = np.concatenate([np.linalg.pinv(P) @ base, *rates[1:]])
+    assert np.abs(found - motion.a).max() < 1e-11 * np.abs(motion.a).max()

@@ -7,6 +7,8 @@ import pytest
 
 from whippletree.analysis.models import quarter_car
 from whippletree.analysis.recounts import origin_savings
+from whippletree.errors import StateError
+from whippletree.system.example_systems import four_bar
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 0), (2, 3), (3, 0), (3, 9)])
@@ -37,3 +39,13 @@ def test_quarter_car() -> None:
     for point in ("centroid", "joint", "origin"):
         a = np.array(s.function("forward_dynamics", formulation="fully_recursive", reference=point)(q, v, 0)).ravel()
         assert np.abs(a - expected).max() < 1e-9 * np.abs(expected).max(), point
+
+
+def test_a_run_takes_a_reference_point() -> None:
+    """`reference=` in a run is that of a call, and goes with this formulation only."""
+    s = four_bar()
+    run = s.simulate(0.05, every=0.05, formulation="fully_recursive", reference="joint")
+    same = s.simulate(0.05, every=0.05, formulation="fully_recursive/joint")
+    assert np.array_equal(run.q, same.q)
+    with pytest.raises(StateError, match='reference= belongs to formulation="fully_recursive"'):
+        s.simulate(0.05, reference="joint")

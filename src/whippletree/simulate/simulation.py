@@ -113,6 +113,7 @@ class Simulation:
         spectral_radius: float | None = None,
         max_step: float | None = None,
         formulation: str = "auto",
+        reference: str | Mapping[str, str] | None = None,
         baumgarte: Baumgarte = None,
         parameters: ParameterValues = None,
         on_event: OnEvent = None,
@@ -121,7 +122,7 @@ class Simulation:
         if not isinstance(system, System):
             raise StateError(f"a simulation is of a system, as mechanism.build() returns it, not of {shown(system)}")
         self.system = system
-        self.formulation = system_interface.formulation_text(formulation)
+        self.formulation = system_interface.formulation_text(formulation, reference)
         self.baumgarte = system_interface.checked_baumgarte(system, baumgarte, self.formulation)
         self.stepper = make_stepper(MethodOptions(method, _tolerance(tolerance), step, adaptive, spectral_radius))
         if self.baumgarte is not None and method in IMPLICIT:

@@ -208,8 +208,10 @@ def chosen_formulation(system: System) -> str | None:
     return None if chosen is None else chosen.packed().decode()
 
 
-def formulation_text(formulation: Any) -> Any:
-    """Return the text of methods that are given by branch; anything else as it is."""
+def formulation_text(formulation: Any, reference: str | Mapping[str, str] | None = None) -> Any:
+    """Return the text of methods that are given by branch, or with a reference point; anything else as it is."""
+    if reference is not None:
+        return registry.formulation_name(formulation, reference=reference)
     return registry.formulation_name(formulation) if isinstance(formulation, Mapping) else formulation
 
 

@@ -42,6 +42,7 @@ class MethodSettings(TypedDict, total=False):
     spectral_radius: float | None
     max_step: float | None
     formulation: str
+    reference: str | Mapping[str, str] | None
     baumgarte: Baumgarte
     on_event: OnEvent
 

@@ -80,8 +80,8 @@ def simulate(
 
     Options: `every` (seconds between outputs) or `times`; `q`, `v`, `z`, the start; `tau`, constant joint efforts;
     `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and "semi_implicit_euler", for stiff springs
-    "trapezoidal" and "generalized_alpha" with `spectral_radius`); `tolerance`, `max_step`, `formulation`, `parameters`,
-    `progress`; and these:
+    "trapezoidal" and "generalized_alpha" with `spectral_radius`); `tolerance`, `max_step`, `formulation` (and
+    `reference`, the point of "fully_recursive"), `parameters`, `progress`; and these:
 
     With `start="equilibrium"` the run begins where the mechanism is at rest, found from `q` as a guess; with velocities
     `v` by joint, in steady motion with these. An `Equilibrium` that was found before can be given too.

@@ -414,6 +414,17 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
             raise StateError(f'c_source("step") has no option {suggestion(option, [*known, "prefix", "frames"])}')
         return self.realtime(**given).c_source(name=prefix, frames=frames)
 
+    def readable_source(self, name: str, language: str = "python", **options: Any) -> str:
+        """Return a function of the system as source that a person can read: Python with NumPy, or "c".
+
+        Quantities are named by letter and joint (`w_elbow_z`), and each step of a recursion says what it does.
+        Options are those of `function`.
+
+        >>> print(pendulum().readable_source("mass_matrix").splitlines()[3])
+        def mass_matrix(q):
+        """
+        return self.kernels.readable_source(name, language, **options)
+
     # ------------------------------------------------------------------ force elements
 
     @property

@@ -123,6 +123,13 @@ class SystemKernels:
         generator.add(function)
         return str(generator.dump())
 
+    def readable_source(self, name: str, language: str, **options: Unpack[FunctionOptions]) -> str:
+        """Return any function of the system as source that a person can read."""
+        from whippletree.system.readable_source import readable_source
+
+        with self._engine.lock:
+            return readable_source(self.equations, self.request(name, **options), language)
+
     @with_options
     def operations(self, /, name: str, **options: Unpack[FunctionOptions]) -> OperationCount:
         """Return the scalar operations of one evaluation, after folding and merging, before fusing.

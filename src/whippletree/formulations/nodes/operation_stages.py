@@ -15,12 +15,16 @@ from dataclasses import fields, is_dataclass
 
 import casadi as ca
 
-__all__ = ["Stage", "record_stage", "record_step", "recording", "unrecorded"]
+__all__ = ["KeptRecord", "Stage", "keeping", "record_stage", "record_step", "recording", "sweeps_kept", "unrecorded"]
 
 Stage = tuple[str, list[ca.SX]]
 
+KeptRecord = tuple[object, int, object]
+"""A step of a sweep, the node at which it was, and what it kept and handed on."""
+
 _stages: ContextVar[list[Stage] | None] = ContextVar("stages", default=None)
 _steps: ContextVar[list[Stage] | None] = ContextVar("steps", default=None)
+_kept: ContextVar[list[KeptRecord] | None] = ContextVar("kept", default=None)
 
 
 def record_stage(name: str, values: object) -> None:
@@ -66,6 +70,31 @@ def recording(*, steps: bool = False) -> Iterator[list[Stage]]:
         yield found
     finally:
         where.reset(token)
+
+
+def sweeps_kept() -> list[KeptRecord] | None:
+    """Return where sweeps note what they keep at each node, if that is wanted.
+
+    >>> sweeps_kept() is None
+    True
+    """
+    return _kept.get()
+
+
+@contextmanager
+def keeping() -> Iterator[list[KeptRecord]]:
+    """Note what sweeps keep meanwhile, for those who give it names.
+
+    >>> with keeping() as kept:
+    ...     kept is sweeps_kept()
+    True
+    """
+    found: list[KeptRecord] = []
+    token = _kept.set(found)
+    try:
+        yield found
+    finally:
+        _kept.reset(token)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import casadi as ca
 
 from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.operation_stages import sweeps_kept
 from whippletree.foundation.once import made_once
 from whippletree.spatial import mirror
 from whippletree.topology import Tree
@@ -163,6 +164,7 @@ class Unrolled:
         """Walk from the ground to the tips."""
         left: list[StepRecord] = []
         records: list[Keep] = []
+        noted = sweeps_kept()
         for k, node in enumerate(self.nodes):
             arriving: StepRecord = base if self.parents[k] < 0 else left[self.parents[k]]
             port = self.ports[k]
@@ -171,6 +173,8 @@ class Unrolled:
             leaving, keep = step(node, arriving, *(field.records[k] for field in kept))
             left.append(leaving)
             records.append(keep)
+            if noted is not None:
+                noted.append((step, k, (keep, leaving)))
         return Kept(records)
 
     def inward(
@@ -179,9 +183,12 @@ class Unrolled:
         """Walk from the tips to the ground."""
         arrived: list[StepRecord] = [None] * (len(self.nodes) + 1)  # the last one is the ground's
         records: list[StepRecord] = [None] * len(self.nodes)
+        noted = sweeps_kept()
         for k in reversed(range(len(self.nodes))):
             arriving = empty if arrived[k] is None else arrived[k]
             leaving, records[k] = step(self.nodes[k], arriving, *(field.records[k] for field in kept))
+            if noted is not None:
+                noted.append((step, k, (records[k], leaving)))
             p, port = self.parents[k], self.ports[k]
             if port is None:
                 arrived[p] = leaving if arrived[p] is None else add_records(arrived[p], leaving)
