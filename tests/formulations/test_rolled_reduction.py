@@ -234,7 +234,7 @@ def test_written_laws_and_parameters_are_exact_in_loops(monkeypatch: pytest.Monk
 
 
 def test_what_would_take_many_minutes_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(size_policy, "MOST_STRAIGHT", 5_000)
+    monkeypatch.setattr(size_policy, "MOST_TRACED", 5_000)
     m, guess = four_bars(40)
     s = m.build(guess=guess)
     for ask in (s.reactions, s.driving_forces, s.closure_forces):

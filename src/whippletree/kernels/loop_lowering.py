@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,7 +38,14 @@ from whippletree.programs.loop_program import (
     StepFunction,
 )
 
-__all__ = ["RolledLoops"]
+__all__ = ["RolledLoops", "TapeStep"]
+
+
+@dataclass(frozen=True)
+class TapeStep(StepFunction):
+    """A step whose operations are given as they are to be compiled, instead of a function."""
+
+    tape: Tape
 
 
 class RolledLoops:
@@ -108,7 +116,8 @@ class RolledLoops:
         """Return the operations of a step, read once."""
         key = id(variant)
         if key not in self._tapes:
-            tape = self._tapes[key] = arrange(fuse(read_tape(variant.function)))
+            given = variant.tape if isinstance(variant, TapeStep) else fuse(read_tape(variant.function))
+            tape = self._tapes[key] = arrange(given)
             numbers = table_numbers(tape)
             if numbers.tobytes() not in self.lookups:
                 self.lookups[numbers.tobytes()] = self._fixed.size

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -18,6 +19,9 @@ from whippletree.foundation.arrays import Array
 from whippletree.kernels.native import host
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import number, sincos_ir, tanh_ir, vector_type
+
+if TYPE_CHECKING:
+    from whippletree.kernels.tape_loops import LongLine
 
 __all__ = [
     "ARGUMENTS",
@@ -29,6 +33,7 @@ __all__ = [
     "StraightLine",
     "declarations",
     "flushing",
+    "program_of",
     "table_numbers",
 ]
 
@@ -673,3 +678,18 @@ def _clear(sizes: Mapping[int, int], T: str, align: int) -> list[str]:
         ]
         before = f"cleared{argument}"
     return lines
+
+
+LONG = 10_000
+"""Tapes of more operations are searched for what repeats itself."""
+
+
+def program_of(function: ca.Function) -> StraightLine | LongLine:
+    """Return a function as a straight line, or as loops if it is long and repeats itself."""
+    line = StraightLine(function)
+    if len(line.tape.operations) <= LONG:
+        return line
+    from whippletree.kernels.tape_loops import LongLine
+
+    loops = LongLine(line)
+    return loops if 2 * loops.code <= len(line.tape.operations) else line

@@ -21,7 +21,7 @@ from whippletree.foundation.once import made_once
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.compile_notice import tracing_seconds
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
-from whippletree.kernels.lowering import StraightLine
+from whippletree.kernels.lowering import program_of
 from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.tape import read_tape
 from whippletree.model.argument_types import JointLike, PlaceLike
@@ -310,7 +310,7 @@ class Engine:
                     if eq.rolls(request) or eq.reduces_by_items(request):
                         n_inputs = len(eq.signature(request).inputs)
                         return RolledLoops(tangent_program(eq.roll(request), n_inputs, varying))
-                    return StraightLine(tangent_function(eq.trace(request), varying))
+                    return program_of(tangent_function(eq.trace(request), varying))
 
                 what = f'derivatives of {request.function} of "{name}"'
                 on_disk = self._on_disk(request, key) if self._cache else key
@@ -373,7 +373,7 @@ class Engine:
 
             return RolledLoops(self.equations.roll(request))
         traced = self._traced.pop(request) if request in self._traced else self.equations.trace(request)
-        return StraightLine(traced)
+        return program_of(traced)
 
     def check_hinges(self) -> None:
         """Refuse a joint whose articulated inertia is singular wherever the mechanism is.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request
 
 __all__ = [
-    "MOST_STRAIGHT",
+    "MOST_TRACED",
     "ROLL_FROM",
     "STRAIGHT",
     "check_length",
@@ -34,8 +34,8 @@ ROLL_FROM = 48
 STRAIGHT = 50_000
 """Up to this many instructions, large mechanisms with loops are one straight line all the same, which runs faster."""
 
-MOST_STRAIGHT = 150_000
-"""A straight line that would have more operations than this is refused: it would take many minutes to compile."""
+MOST_TRACED = 1_500_000
+"""What would have more operations than this, traced one by one, is refused: it would take many minutes."""
 
 MANY_PAIRS = 100
 """From so many pairs of freedoms on, a loop over them is worth while."""
@@ -130,7 +130,7 @@ def too_long(eq: Equations, request: Request) -> bool:
         return False
     if has_equal_parts(eq, request):
         return False
-    return least_operations(eq, request) > MOST_STRAIGHT
+    return least_operations(eq, request) > MOST_TRACED
 
 
 def least_operations(eq: Equations, request: Request) -> int:
@@ -144,13 +144,13 @@ def least_operations(eq: Equations, request: Request) -> int:
 
 
 def check_length(eq: Equations, request: Request) -> None:
-    """Refuse what would be a straight line that takes many minutes to compile."""
+    """Refuse what would be a straight line that takes many minutes to trace."""
     if too_long(eq, request):
         bodies, loops = len(eq.plan.nodes), len(eq.plan.cuts) + len(eq.description.closures)
         by = f' by "{request.formulation}"' if FUNCTIONS[request.function].solved else ""
         raise StateError(
             f"{request.function} of a mechanism with {bodies} moving bodies and {loops} loops would be one "
-            f"straight line{by}, which takes many minutes to compile. Only forward_dynamics "
+            f"straight line{by}, which takes many minutes to trace. Only forward_dynamics "
             f'by "coordinate_reduction" is a loop over the bodies, without prescribed joints, drives and written '
             f"closures: ask for that, or for a part of the mechanism"
         )
