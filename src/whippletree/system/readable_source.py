@@ -70,7 +70,7 @@ class _NamedQuantity(NamedTuple):
 
 def readable_source(equations: Equations, request: Request, language: str) -> str:
     """Return a request's function as source in a language."""
-    if language not in LANGUAGES:
+    if not isinstance(language, str) or language not in LANGUAGES:
         raise StateError(f"there is no language {suggestion(language, tuple(LANGUAGES))}")
     if equations.rolls(request):
         raise StateError("readable source is for straight lines, and a mechanism of this size is worked out in loops")
