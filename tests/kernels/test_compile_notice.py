@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import logging
+import signal
 import sys
+import threading
 import time
 
 import pytest
 
-from whippletree.kernels import compile_notice
+from whippletree.kernels import compile_notice, native
 from whippletree.kernels.compile_notice import compiling
 
 
@@ -70,3 +73,34 @@ def test_it_is_silent_without_a_terminal_and_when_switched_off(monkeypatch):
     with compiling("derivatives", 4.2):
         pass
     assert file.getvalue() == ""
+
+
+def test_the_log_hears_in_advance_of_what_takes_longer_than_two_seconds(caplog):
+    caplog.set_level(logging.INFO, "whippletree")
+    with compiling("energies", 1.0), compiling("derivatives") as notice:
+        assert not caplog.records
+        notice.expect(12.0)
+        notice.expect(3.0)
+        assert [record.getMessage() for record in caplog.records] == ["derivatives: about 10 s to come"]
+
+
+def test_an_interrupt_ends_the_wait_for_a_compilation():
+    released = threading.Event()
+
+    def compiles_until_released() -> bytes:
+        signal.raise_signal(signal.SIGINT)
+        assert released.wait(60.0)
+        return b""
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background takes away
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            native._interruptible(compiles_until_released)
+    finally:
+        released.set()
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_fault_of_the_compiler_is_told():
+    with pytest.raises(RuntimeError, match="expected instruction"):
+        native.compile_ir("define void @f() { nonsense }")

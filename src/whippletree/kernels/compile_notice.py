@@ -1,7 +1,8 @@
 """Words on a terminal while a compilation takes longer than a second: the function, and about how long it takes.
 
-They go to the error stream, and only if that is a terminal; the log hears of every compilation when it is done. The
-environment variable WHIPPLETREE_NOTICES=off silences the terminal. Used around any work of this kind:
+They go to the error stream, and only if that is a terminal; the log hears of every compilation when it is done, and in
+advance of those that are expected to take more than two seconds. The environment variable WHIPPLETREE_NOTICES=off
+silences the terminal. Used around any work of this kind:
 
     with compiling("the time loops", seconds=4.0):
         ...
@@ -26,6 +27,9 @@ __all__ = ["compiling", "compiling_seconds", "tracing_seconds"]
 _PATIENCE = 1.0
 """Seconds that pass without a word."""
 
+_LONG = 2.0
+"""Seconds from which the log hears in advance."""
+
 _SECONDS_PER_LINE = 1e-4
 """Time of LLVM for a line of IR, on a processor of 2020."""
 
@@ -46,6 +50,7 @@ class compiling:  # noqa: N801 (reads as a verb: with compiling("forward_dynamic
         self._what, self._expected, self._seconds = what, seconds, 0.0
         self._began = time.perf_counter()
         self._timer: threading.Timer | None = None
+        self._logged = False
 
     def __enter__(self) -> Self:
         self._began = time.perf_counter()
@@ -60,10 +65,12 @@ class compiling:  # noqa: N801 (reads as a verb: with compiling("forward_dynamic
 
     def expect(self, seconds: float) -> None:
         """Tell how long it takes from now on; if that is long, it is said at once rather than after a second."""
-        if self._timer is None:
-            return
         self._seconds = seconds
-        if time.perf_counter() - self._began + seconds > _PATIENCE:
+        whole = time.perf_counter() - self._began + seconds
+        if whole > _LONG and not self._logged:
+            self._logged = True
+            log("compile", f"{self._what}: about {_rounded(whole)} s to come")
+        if whole > _PATIENCE:
             self._say()
 
     def _say(self) -> None:

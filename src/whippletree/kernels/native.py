@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,9 @@ __all__ = ["LLVM", "Host", "NativeCode", "compile_ir", "host", "load_code"]
 
 LLVM = Lock()
 """The lock under which LLVM works. Whoever holds it takes no other."""
+
+_PIECE = 0.2
+"""For how many seconds at a time a compilation is waited for."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +100,42 @@ def compile_ir(text: str, *, opt: int = 2) -> bytes:
     `opt=1` the instructions are the same, but are not put into another order after registers have been given out. That
     takes a third of the time, and speeds up lanes by a few per cent; for one state it changes nothing. With `opt=0`
     values wait in memory more often: a third of the time that is left, and code that takes up to twice as long.
+
+    An interrupt (Ctrl-C) ends the call at once; the compiler, which hears of nothing, goes on in its thread, and its
+    code is dropped.
     """
     import llvmlite.binding as llvm
 
-    with LLVM:
-        machine = _target_machine(opt)
-        module = llvm.parse_assembly(text)
-        module.triple = llvm.get_process_triple()
-        module.data_layout = str(machine.target_data)
-        return bytes(machine.emit_object(module))
+
+    def emit() -> bytes:
+        with LLVM:
+            machine = _target_machine(opt)
+            module = llvm.parse_assembly(text)
+            module.triple = llvm.get_process_triple()
+            module.data_layout = str(machine.target_data)
+            return bytes(machine.emit_object(module))
+
+    return _interruptible(emit)
+
+
+def _interruptible(work: Callable[[], bytes]) -> bytes:
+    """Return what some work in another thread makes, unless this one is interrupted while it waits.
+
+    >>> _interruptible(lambda: b"done")
+    b'done'
+    """
+    made: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            made.set_result(work())
+        except BaseException as error:
+            made.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    while not wait([made], timeout=_PIECE).done:  # in pieces: some systems do not interrupt a lock
+        pass
+    return made.result()
 
 
 class NativeCode:
