@@ -86,6 +86,71 @@ def test_flattened_loops_keep_their_rows(monkeypatch: pytest.MonkeyPatch) -> Non
     assert s.mobility.singular
 
 
+def coupled(held: str) -> tuple[wt.Mechanism, dict[str, Any]]:
+    """Four-bars in a row with lengths and masses that are parameters, and closures of all kinds between them."""
+    m = wt.Mechanism("coupled", gravity=(0.0, -9.81, 0.0))
+    length, reach = m.parameter("length", 1.0), m.parameter("reach", 0.4)
+    rockers = [m.body(f"rocker {i}", wt.rod(1.0, mass=m.parameter(f"mass {i}", 1.0 + i))) for i in range(6)]
+    guess = {f"foot {i}": 1.3 for i in range(6)}
+    for i, rocker in enumerate(rockers):
+        m.revolute(f"foot {i}", m.ground, rocker, at=(1.1 * i, 0, 0))
+    for i in range(5):
+        coupler = m.body(f"coupler {i}", wt.rod(1.1, mass=1.0))
+        m.revolute(f"head {i}", rockers[i], coupler, at=(length, 0, 0))
+        m.revolute(f"tail {i}", coupler, rockers[i + 1], at=(1.1, 0, 0), at_child=(length, 0, 0))
+        guess |= {f"head {i}": -1.3, f"tail {i}": 1.3}
+    weight = m.body("weight", wt.box((0.1, 0.1, 0.1), mass=2.0))
+    m.prismatic("guide", m.ground, weight, axis="x")
+    wheel = m.body("wheel", wt.cylinder(radius=0.2, length=0.1, mass=1.0))
+    m.revolute("axle", weight, wheel)
+    m.distance("rod", weight, rockers[0], length=m.parameter("rod", 1.5), at_child=(reach, 0, 0))
+    guess["guide"] = -1.2
+    rim = 0.2 * m.rate("axle") + m.rate("guide")
+    m.closure("rolls", rim) if held != "position" else m.coupling("rolls", {"axle": 0.2, "guide": 1.0})
+    if held == "driven":
+        m.drive("motor", "foot 2", position=1.3 + 0.3 * m.time + 0.2 * m.time**2)
+    return m, guess
+
+
+@pytest.mark.parametrize("held", ["driven", "rolling", "position"])
+def test_drives_parameters_and_written_closures_as_by_singular_values(
+    held: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m, guess = coupled(held)
+    dense = m.build(guess=guess)
+    monkeypatch.setattr(tolerances, "MANY_LOOPS", 2)
+    sparse = m.build(guess=guess)
+    one, all_ = (s.kernels.loops.numbers for s in (sparse, dense))
+    assert one.families is not None
+    assert all_.families is None
+    assert one.families.described is not None
+    for part in ("gruebler", "mobility", "local"):
+        assert getattr(sparse.mobility, part) == getattr(dense.mobility, part)
+    assert len(list(sparse.mobility.redundant)) == len(dense.mobility.redundant) == 15
+    assert np.abs(sparse.closure_residual(sparse.q0)).max() < 1e-9
+    rng = np.random.default_rng(2)
+    parameters = one.conditions().parameters * rng.uniform(0.9, 1.1, len(dense.description.parameters))
+    for t in (0.0, 0.7):
+        q, v = dense.q0 + rng.normal(size=dense.nq), rng.normal(size=dense.nv)
+        assert np.allclose(one.residual(q, t, parameters), all_.residual(q, t, parameters), rtol=0, atol=1e-12)
+        for ours, theirs in zip(one.full_rows(q, t, parameters), all_.full_rows(q, t, parameters), strict=True):
+            assert np.allclose(ours, theirs, rtol=0, atol=1e-12)
+        assert np.allclose(one.tree_rows(q, t, parameters), all_.tree_rows(q, t, parameters), rtol=0, atol=1e-12)
+        many = np.tile(q, (3, 1)), np.tile(v, (3, 1)), np.full(3, t), parameters
+        for ours, theirs in zip(one.openings(*many), all_.openings(*many), strict=True):
+            assert np.allclose(ours, theirs, rtol=0, atol=1e-12)
+    v = rng.normal(size=dense.nv)
+    q = dense.q0
+    velocities = dense.consistent_velocities(q, v)
+    assert sparse.consistent_velocities(q, v) == pytest.approx(velocities, abs=1e-9)
+    assert sparse.v0 == pytest.approx(dense.v0, abs=1e-9)
+    if held == "driven":
+        assert sparse.v0[sparse.v_slice("foot 2")] == pytest.approx(0.3)
+    accelerations = dense.forward_dynamics(q, velocities)
+    assert sparse.forward_dynamics(q, velocities) == pytest.approx(accelerations, rel=1e-8, abs=1e-8)
+    assert np.abs(accelerations).max() > 0.3
+
+
 def test_elimination_solves() -> None:
     rng = np.random.default_rng(1)
     A = rng.normal(size=(5, 7))

@@ -202,7 +202,7 @@ class Assembler:
             if creeping == CREEPING_STEPS or not np.isfinite(size) or size <= ASSEMBLY_ROUNDING or not free.size:
                 break
             if numbers.families is not None:
-                step = sparse_newton_step(numbers, q, r, held, smallest)[free]
+                step = sparse_newton_step(numbers, q, where, r, held, smallest)[free]
             else:
                 G = numbers.full_rows(q, *where)[0]
                 if not np.isfinite(G).all():

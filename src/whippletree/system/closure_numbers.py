@@ -28,7 +28,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations
 from whippletree.system.lengths import LoopLengths, velocity_scale
 from whippletree.system.loop_equations import joint_order
-from whippletree.system.loop_families import LoopFamilies, dense, loop_families
+from whippletree.system.loop_families import Block, LoopFamilies, dense, loop_families
 from whippletree.system.loop_plan import Conditions, KeptRows, Key
 from whippletree.system.ranks import RowBlock, connected_blocks
 from whippletree.system.tolerances import DATA_ACCURACY, RANK, SINGULAR_OVER_ACCURACY
@@ -111,7 +111,13 @@ class ClosureNumbers:
     @made_once
     def families(self) -> LoopFamilies | None:
         """The loops by families, if there are many; else None."""
-        return loop_families(self.closure_set.attachments, self.equations.node_tree())
+        return loop_families(
+            self.closure_set.attachments,
+            self.equations.node_tree(),
+            self.function,
+            lambda: self._moving,
+            lambda: self._resting,
+        )
 
     @made_once
     def deformations(self) -> Mask:
@@ -195,25 +201,35 @@ class ClosureNumbers:
     def residual(self, q: Array, t: float, parameters: Array) -> Array:
         """Return how far each row of the full set is from closed, scaled."""
         if self.families is not None:
-            return self.families.residual(q) / self.row_scale
+            return self.families.residual(q, t, parameters) / self.row_scale
         return np.asarray(self._residual(q, t, parameters).full().ravel() / self.row_scale)
 
     def openings(self, q: Array, v: Array, t: Array, parameters: Array) -> tuple[Array, Array]:
         """Return how far each full row is from closed in many states (n, m), and how fast it opens, scaled."""
         if self.families is not None:
-            gaps, rates = self.families.openings(q, v)
+            found = self.families.openings(q, v, t, parameters)
         else:
             inputs = (q.T, v.T, t[None, :], np.tile(parameters[:, None], len(t)))
-            gaps, rates = (part.full().T for part in self._openings(*inputs))
-        return gaps / self.row_scale, rates / self.row_scale
+            gap, rate = self._openings(*inputs)
+            found = gap.full().T, rate.full().T
+        return found[0] / self.row_scale, found[1] / self.row_scale
 
     def full_rows(self, q: Array, t: float, parameters: Array) -> tuple[Array, Array]:
         """Return the full set of rows on the velocities of all joints, scaled, and their drift."""
         if self.families is not None:
-            whole = dense(self.families.full_rows(q), self.plan.nv)
-            return whole / self.row_scale[:, None] * self.column_scale, np.zeros(len(whole))
+            blocks, moved = self.scaled_blocks(q, t, parameters)
+            return dense(blocks, self.plan.nv), moved
         G, drift = self._rows(q, t, parameters)
         return G.full() / self.row_scale[:, None] * self.column_scale, drift.full().ravel() / self.row_scale
+
+    def scaled_blocks(self, q: Array, t: float, parameters: Array) -> tuple[list[Block], Array]:
+        """Return the full rows closure by closure, scaled, and their drift: of many loops."""
+        assert self.families is not None
+        blocks, drift = self.families.full_rows(q, t, parameters)
+        ends = np.cumsum([len(block.rows) for block in blocks])
+        scales = np.split(self.row_scale[:, None], ends[:-1])
+        scaled = zip(blocks, scales, strict=True)
+        return [Block(b.columns, b.rows / s * self.column_scale[b.columns]) for b, s in scaled], drift / self.row_scale
 
     def full_rows_of_all(self, q: Array, t: float, parameters: Array) -> Array:
         """Return the full sets of rows (n, m, nv) of many configurations (n, nq), scaled."""
@@ -226,7 +242,7 @@ class ClosureNumbers:
     def tree_rows(self, q: Array, t: float, parameters: Array) -> Array:
         """Return all rows as the formulations use them: on the tree's velocities (m, nv), not scaled."""
         if self.families is not None:
-            return dense(self.families.tree_rows(q), self.plan.nv)
+            return dense(self.families.tree_rows(q, t, parameters), self.plan.nv)
         return np.asarray(self._tree_rows(q, t, parameters).full())
 
     def scaled_tree_rows(self, q: Array, t: float, parameters: Array) -> Array:
@@ -326,13 +342,18 @@ class ClosureNumbers:
         return self.equations.walk(given), self._closure_set(given)
 
     @made_once
+    def _moving(self) -> tuple[Unrolled, ClosureSet]:
+        """The walk with velocities, and the closures."""
+        given = {name: self._symbols[name] for name in ("q", "v", "t")}
+        return self.equations.walk(given), self._closure_set(given)
+
+    @made_once
     def _openings(self) -> ca.Function:
-        x = {name: self._symbols[name] for name in ("q", "v", "t")}
-        walk, closure_set = self.equations.walk(x), self._closure_set(x)
+        x, (walk, closure_set) = self._symbols, self._moving
         rates = [closed.cut_opening(walk, closure_set, cut) for cut in closure_set.attachments.cuts]
         rates += [held.rate for held in closed.described_states(walk, closure_set)]
         gaps = closed.full_residual(walk, closure_set)
-        return self.function("openings", [*x.values()], [gaps, ca.SX(ca.vertcat(*rates))])
+        return self.function("openings", [x["q"], x["v"], x["t"]], [gaps, ca.SX(ca.vertcat(*rates))])
 
     @made_once
     def _rows(self) -> ca.Function:

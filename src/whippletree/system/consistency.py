@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from whippletree.system.assembly import Assembler, Mask
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.loop_plan import Conditions, LoopPlan
 from whippletree.system.ranks import least_norm
+from whippletree.system.sparse_assembly import sparse_least_norm
 from whippletree.system.tolerances import (
     ASSEMBLY_RANK,
     CLOSED,
@@ -88,9 +91,11 @@ class ClosureConsistency:
 
         Freedoms that are `held` stay as they are, and those that are `given` if that is possible.
         """
-        if self.numbers.families is not None and not v.any():
+        numbers = self.numbers
+        many = numbers.families is not None
+        drift = numbers.scaled_blocks(q, *where)[1] if many else numbers.full_rows(q, *where)[1]
+        if many and not v.any() and not drift.any():
             return v  # nothing moves by itself
-        drift = self.numbers.full_rows(q, *where)[1]
         return self._nearest(q, v, where, drift, held, given, "velocities")
 
     def accelerations(
@@ -114,11 +119,16 @@ class ClosureConsistency:
     def _projected(self, q: Array, v: Array, held: Mask, where: Conditions, drift: Array, what: str) -> Array:
         """Return the velocities or accelerations x nearest to `v` with G x + drift = 0."""
         numbers = self.numbers
-        G = numbers.full_rows(q, *where)[0]
-        y = v / numbers.column_scale
         smallest = self.plan.negligible(ASSEMBLY_RANK)
+        G: Any
+        if numbers.families is not None:
+            G, nearest = sparse_least_norm(numbers.scaled_blocks(q, *where)[0], ~held, smallest)
+        else:
+            G = numbers.full_rows(q, *where)[0]
+            nearest = partial(least_norm, G, blocks=numbers.blocks, free=~held, smallest=smallest)
+        y = v / numbers.column_scale
         for _ in range(2):  # the second time for the last digits
-            y += least_norm(G, -(G @ y + drift), numbers.blocks, ~held, smallest)
+            y += nearest(-(G @ y + drift))
         left = G @ y + drift
         scale = max(1.0, float(np.abs(y).max(initial=0.0)))
         if float(np.abs(left).max(initial=0.0)) > (CLOSED + OPEN_OVER_ACCURACY * self.slack) * scale:

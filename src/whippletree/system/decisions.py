@@ -106,7 +106,7 @@ def alternatives(numbers: ClosureNumbers, q: Array, where: Conditions, mobility:
     the one at its dead position is as good as the other, though nearly nothing is left of its row.
     """
     if numbers.families is not None:
-        return [Decision(*sparse_partition(numbers, q, frozenset()), q)]
+        return [Decision(*sparse_partition(numbers, q, where, frozenset()), q)]
     full = numbers.plan.nv - mobility
     return [decide(numbers, q, where, full), decide(numbers, q, where, full, by_size=True)]
 

@@ -27,7 +27,7 @@ from whippletree.system.decisions import Decision, decide
 from whippletree.system.elimination import eliminate
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.ranks import choose_independent_rows, null_space, rank_of, ranks_of_blocks, smallest_share
-from whippletree.system.sparse_assembly import LazySequence, nearby_closed, scaled_blocks, sparse_partition
+from whippletree.system.sparse_assembly import LazySequence, nearby_closed, sparse_partition
 from whippletree.system.tolerances import (
     CLOSED,
     DATA_ACCURACY,
@@ -195,7 +195,7 @@ def analyse(
     """
     numbers = assembler.numbers
     if numbers.families is not None:
-        return _analyse_sparsely(assembler, q, labels, placed, dependent or frozenset())
+        return _analyse_sparsely(assembler, q, where, labels, placed, dependent or frozenset())
     found = _ranked(assembler, q, where)
     best, rank, nv = found.best, found.best.rank, numbers.plan.nv
     decision = decide(numbers, best.q, where, rank, dependent or frozenset())
@@ -311,23 +311,25 @@ def _doubtful(numbers: ClosureNumbers, found: RankAnalysis) -> bool:
 def _analyse_sparsely(
     assembler: Assembler,
     q: Array,
+    where: Conditions,
     labels: Callable[[int], str],
     placed: Callable[[Array, str], Array],
     dependent: frozenset[int],
 ) -> tuple[Decision, Mobility]:
     """Answer `analyse` for a mechanism with many loops: by elimination, loop after loop."""
     numbers = assembler.numbers
-    here = best = eliminate(scaled_blocks(numbers, q), smallest=numbers.negligible)
+    here = best = eliminate(numbers.scaled_blocks(q, *where)[0], smallest=numbers.negligible)
     at = q
-    there = nearby_closed(numbers, here, q, assembler.space.integrate)
+    there = nearby_closed(numbers, here, q, where, assembler.space.integrate)
     if there is not None:
-        other = eliminate(scaled_blocks(numbers, there), smallest=numbers.negligible)
+        other = eliminate(numbers.scaled_blocks(there, *where)[0], smallest=numbers.negligible)
         if other.rank > here.rank or (other.rank == here.rank and here.smallest < NEARLY_SINGULAR < other.smallest):
             at, best = there, other
-    kept_rows, partition = sparse_partition(numbers, at, dependent)
+    kept_rows, partition = sparse_partition(numbers, at, where, dependent)
     kept = {row for row, _ in best.pivots}
 
-    off = np.max([_left_open(numbers, one) for one in (q, there) if one is not None], axis=0)
+    ends = [numbers.residual(one, *where) for one in (q, there) if one is not None]
+    off = np.where(numbers.positional, np.abs(ends).max(axis=0), 0.0)
     worst = float(off.max(initial=0.0))
 
     def redundant() -> tuple[Redundancy, ...]:
@@ -350,11 +352,6 @@ def _analyse_sparsely(
         accuracy=numbers.accuracy,
     )
     return Decision(kept_rows, partition, at), mobility
-
-
-def _left_open(numbers: ClosureNumbers, q: Array) -> Array:
-    """Return how far each row is open at a configuration of a mechanism with many loops, where pivots are closed."""
-    return np.abs(numbers.residual(q, 0.0, np.zeros(0)))
 
 
 def _redundancy(

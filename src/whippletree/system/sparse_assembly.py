@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
 import casadi as ca
 import numpy as np
@@ -18,14 +18,17 @@ from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.elimination import Elimination, eliminate
 from whippletree.system.loop_families import Block
-from whippletree.system.loop_plan import KeptRows
+from whippletree.system.loop_plan import Conditions, KeptRows
 from whippletree.system.tolerances import BODY_INERTIA, CLOSED, ELIMINATED, NEARBY_STEPS, SAMPLE_DISTANCE, ZERO_ROW
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 __all__ = [
     "LazySequence",
     "every_joint_moves_mass",
     "nearby_closed",
-    "scaled_blocks",
+    "sparse_least_norm",
     "sparse_newton_step",
     "sparse_partition",
 ]
@@ -69,27 +72,63 @@ class LazySequence(Sequence[Item]):
         return iter(self._all())
 
 
-def scaled_blocks(numbers: ClosureNumbers, q: Array) -> list[Block]:
-    """Return the full rows, lengths over the characteristic length of their group."""
-    families = numbers.families
-    assert families is not None
-    scales = numbers.row_scale.reshape(-1, 6, 1)
-    return [
-        Block(b.columns, b.rows / scale * numbers.column_scale[b.columns])
-        for b, scale in zip(families.full_rows(q), scales, strict=True)
-    ]
+def sparse_newton_step(
+    numbers: ClosureNumbers, q: Array, where: Conditions, r: Array, held: Mask, smallest: float
+) -> Array:
+    """Return a Newton step (nv, scaled) toward closed loops: `held` freedoms and those without a pivot stay.
 
-
-def sparse_newton_step(numbers: ClosureNumbers, q: Array, r: Array, held: Mask, smallest: float) -> Array:
-    """Return a Newton step (nv, scaled) toward closed loops: `held` freedoms and those without a pivot stay."""
-    found = eliminate(
-        scaled_blocks(numbers, q), -r, leave=np.flatnonzero(held).tolist(), smallest=max(smallest, ELIMINATED)
-    )
+    `r` are the residuals of the rows on positions; the others take no part.
+    """
+    leave = np.flatnonzero(held).tolist()
+    blocks, right = numbers.scaled_blocks(q, *where)[0], np.zeros(len(numbers.rows))
+    right[numbers.positional] = -r
+    if not numbers.positional.all():
+        ends = np.cumsum([len(block.rows) for block in blocks])
+        masks = np.split(numbers.positional[:, None], ends[:-1])
+        blocks = [Block(b.columns, b.rows * mask) for b, mask in zip(blocks, masks, strict=True)]
+    found = eliminate(blocks, right, leave=leave, smallest=max(smallest, ELIMINATED))
     return found.solved({}, numbers.plan.nv)
 
 
+def sparse_least_norm(
+    blocks: Sequence[Block], free: Mask, smallest: float
+) -> tuple[csr_matrix, Callable[[Array], Array]]:
+    """Return the rows of closures as one sparse matrix A, and what finds x of least norm with A x = right.
+
+    x is zero where it is not `free`; rows that depend on others take no part.
+
+    >>> A, nearest = sparse_least_norm([Block(np.array([0, 2]), np.ones((2, 2)))], np.ones(3, dtype=bool), 1e-9)
+    >>> nearest(np.array([2.0, 2.0])).round(9)
+    array([1., 0., 1.])
+    """
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.linalg import splu
+
+    found = eliminate(blocks, leave=np.flatnonzero(~free).tolist(), smallest=smallest)
+    sizes = [len(block.rows) for block in blocks]
+    indices = [np.tile(block.columns, n) for block, n in zip(blocks, sizes, strict=True)]
+    ends = np.cumsum([0, *(len(b.columns) for b, n in zip(blocks, sizes, strict=True) for _ in range(n))])
+    entries = np.concatenate([np.zeros(0), *(block.rows.ravel() for block in blocks)])
+    A = csr_matrix((entries, np.concatenate([np.zeros(0, dtype=int), *indices]), ends), shape=(sum(sizes), len(free)))
+    rows = sorted(row for row, _ in found.pivots)
+    kept = A[rows].multiply(free).tocsr()
+    factors = splu((kept @ kept.T).tocsc()) if rows else None
+
+    def nearest(right: Array) -> Array:
+        if factors is None:
+            return np.zeros(len(free))
+        x = kept.T @ factors.solve(right[rows])
+        return np.asarray(x + kept.T @ factors.solve(right[rows] - kept @ x))
+
+    return A, nearest
+
+
 def nearby_closed(
-    numbers: ClosureNumbers, found: Elimination, q: Array, integrate: Callable[[Array, Array], Array]
+    numbers: ClosureNumbers,
+    found: Elimination,
+    q: Array,
+    where: Conditions,
+    integrate: Callable[[Array, Array], Array],
 ) -> Array | None:
     """Return a closed configuration near one, or None if there is nowhere to go."""
     nv = numbers.plan.nv
@@ -102,19 +141,24 @@ def nearby_closed(
     q = integrate(q, direction * (SAMPLE_DISTANCE / np.abs(direction).max()) * numbers.column_scale)
     none = np.zeros(nv, dtype=bool)
     for _ in range(NEARBY_STEPS):
-        r = numbers.residual(q, 0.0, np.zeros(0))
+        r = numbers.residual(q, *where)[numbers.positional]
         if np.abs(r).max() < CLOSED:
             return q
-        q = integrate(q, sparse_newton_step(numbers, q, r, none, numbers.negligible) * numbers.column_scale)
-    return q if np.abs(numbers.residual(q, 0.0, np.zeros(0))).max() <= numbers.accuracy else None
+        q = integrate(q, sparse_newton_step(numbers, q, where, r, none, numbers.negligible) * numbers.column_scale)
+    return q if np.abs(numbers.residual(q, *where)[numbers.positional]).max() <= numbers.accuracy else None
 
 
-def sparse_partition(numbers: ClosureNumbers, q: Array, wanted: frozenset[int]) -> tuple[KeptRows, Choice]:
-    """Return the rows to keep of each closure, and the partition; freedoms in `wanted` depend if they can."""
+def sparse_partition(
+    numbers: ClosureNumbers, q: Array, where: Conditions, wanted: frozenset[int]
+) -> tuple[KeptRows, Choice]:
+    """Return the rows to keep of each closure, and the partition; freedoms in `wanted` depend if they can.
+
+    Rows on positions are kept before those on velocities.
+    """
     families = numbers.families
     assert families is not None
     blocks = []
-    raw = families.tree_rows(q)
+    raw = families.tree_rows(q, *where)
     starts = np.cumsum([0, *(len(block.rows) for block in raw)])
     least = max(ZERO_ROW, numbers.negligible)
     for block, start in zip(raw, starts, strict=False):
@@ -123,7 +167,10 @@ def sparse_partition(numbers: ClosureNumbers, q: Array, wanted: frozenset[int]) 
         size = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         size = np.maximum(size, least * size.max(initial=0.0))
         blocks.append(Block(block.columns, rows / np.where(size > 0, size, 1.0)[:, None]))
-    found = eliminate(blocks, wanted=wanted, smallest=numbers.negligible)
+    order = sorted(range(len(blocks)), key=lambda c: not numbers.tree_positional[starts[c] : starts[c + 1]].all())
+    found = eliminate([blocks[c] for c in order], wanted=wanted, smallest=numbers.negligible)
+    places = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in order])
+    found.pivots = [(int(places[row]), column) for row, column in found.pivots]
     keep: list[list[int]] = [[] for _ in blocks]
     kept_rows: list[int] = sorted(row for row, _ in found.pivots)
     for row in kept_rows:

@@ -90,6 +90,11 @@ class ClosureAttachments:
         """The number of rows of all closures."""
         return sum(f.closure.n_rows for f in self.all)
 
+    @property
+    def described(self) -> list[int]:
+        """The numbers of the closures that are neither cut joints nor drives of such."""
+        return [c for c, f in enumerate(self.all) if f.cut is None and f.driven is None]
+
     def places(self, keep: Sequence[Sequence[int]]) -> list[int]:
         """Return where the rows that are kept of each closure stand among all rows."""
         starts = itertools.accumulate((f.closure.n_rows for f in self.all), initial=0)

@@ -140,9 +140,10 @@ class ClosureSet:
             found = walk.reached[key] = tuple(_frame_state(reached, frame, origin) for reached, frame in ends)
         return found
 
-    def side_rows(self, walk: Unrolled) -> list[Rows]:
-        """Return every closure's rows on its sides and coordinates, whether kept or not."""
-        return [self._side_rows(walk, attachment)[0] for attachment in self.attachments.all]
+    def side_rows(self, walk: Unrolled, some: Sequence[int] | None = None) -> list[Rows]:
+        """Return the rows of every closure, or some, on their sides and coordinates, whether kept or not."""
+        chosen = range(len(self.attachments.all)) if some is None else some
+        return [self._side_rows(walk, self.attachments.all[c])[0] for c in chosen]
 
     def cut_rows(self, walk: Unrolled) -> list[Rows]:
         """Return for every cut joint the rows on its sides that give its velocities."""

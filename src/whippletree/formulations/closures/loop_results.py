@@ -41,6 +41,7 @@ __all__ = [
     "cut_opening",
     "cut_reactions",
     "cut_terms",
+    "described_rows",
     "described_states",
     "driving_forces",
     "full_residual",
@@ -352,8 +353,7 @@ def full_residual(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
 
 def described_states(walk: Unrolled, closure_set: ClosureSet) -> list[ClosureState]:
     """Return the closures that are neither cut joints nor drives of such."""
-    attachments = closure_set.attachments.all
-    return closure_set.evaluate(walk, [k for k, f in enumerate(attachments) if f.cut is None and f.driven is None])
+    return closure_set.evaluate(walk, closure_set.attachments.described)
 
 
 def full_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[dict[int, ca.SX]], ca.SX]:
@@ -376,9 +376,17 @@ def full_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[dict[int, c
             own = {cut.v.start + j: -H[i, j] for j in range(cut.joint.nv) if not H[i, j].is_zero()}
             rows.append({**row, **own})
         drift.append(six)
-    for attachment, side_rows in zip(closure_set.attachments.all, closure_set.side_rows(walk), strict=True):
-        if attachment.cut is not None or attachment.driven is not None:
-            continue
+    described, moved = described_rows(walk, closure_set)
+    return rows + described, ca.SX(ca.vertcat(*drift, moved))
+
+
+def described_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[dict[int, ca.SX]], ca.SX]:
+    """Return the last of `full_rows`: those of described closures, and their drift."""
+    rows: list[dict[int, ca.SX]] = []
+    drift: list[ca.SX] = []
+    some = closure_set.attachments.described
+    for k, side_rows in zip(some, closure_set.side_rows(walk, some), strict=True):
+        attachment = closure_set.attachments.all[k]
         frame_states = closure_set.frame_states(walk, attachment)
         n = attachment.closure.n_rows
         none = ca.SX.zeros(n)
@@ -386,11 +394,11 @@ def full_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[dict[int, c
             none, none, none, _node_force_columns(attachment.frames, attachment.base, frame_states, side_rows.D), ()
         )
         for i, row in enumerate(jacobian_rows(walk, [closure_states])):
-            for k, c in enumerate(attachment.coordinates):
-                row[c.v] = row.get(c.v, ca.SX(0)) + side_rows.K[i, k]
+            for j, c in enumerate(attachment.coordinates):
+                row[c.v] = row.get(c.v, ca.SX(0)) + side_rows.K[i, j]
             rows.append(row)
         drift.append(side_rows.drift)
-    return rows, ca.SX(ca.vertcat(*drift))
+    return rows, ca.SX(ca.vertcat(ca.SX(0, 1), *drift))
 
 
 def full_seconds(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
@@ -406,14 +414,14 @@ def full_seconds(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
         if cut.joint.nv:
             total = total - cut.joint.joint_map(x) @ closure_set.a[cut.v, :]
         parts.append(total)
-    for attachment, rows in zip(closure_set.attachments.all, closure_set.side_rows(walk), strict=True):
-        if attachment.cut is not None or attachment.driven is not None:
-            continue
+    some = closure_set.attachments.described
+    for c, rows in zip(some, closure_set.side_rows(walk, some), strict=True):
+        attachment = closure_set.attachments.all[c]
         total = rows.bias
         for D, state in zip(rows.D, closure_set.frame_states(walk, attachment), strict=True):
             total = total + D @ state.acceleration
-        for k, c in enumerate(attachment.coordinates):
-            total = total + rows.K[:, k] * closure_set.a[c.v]
+        for k, coordinate in enumerate(attachment.coordinates):
+            total = total + rows.K[:, k] * closure_set.a[coordinate.v]
         parts.append(total)
     return ca.SX(ca.vertcat(*parts))
 
