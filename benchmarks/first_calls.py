@@ -105,6 +105,41 @@ def flexible_beam(modes: int) -> tuple[Any, None]:
     return m, None
 
 
+def free_beam(modes: int) -> tuple[Any, None]:
+    """A flexible beam that flies."""
+    import whippletree as wt
+
+    m = wt.Mechanism("free beam")
+    tube = wt.tube(radius=0.02, wall=0.002)
+    beam = m.body("beam", wt.beam(length=1.0, section=tube, material=wt.steel, modes=modes))
+    m.free("base", m.ground, beam)
+    return m, None
+
+
+def quarter_car() -> Any:
+    from whippletree.system.example_systems import quarter_car
+
+    return quarter_car()
+
+
+def human_body() -> tuple[Any, None]:
+    """A human body of 40 bodies and 45 freedoms."""
+    from straight_body import straight_body
+
+    return straight_body(), None
+
+
+def row(count: int) -> Callable[[], tuple[Any, Any]]:
+    """Coupled four-bars in a row."""
+
+    def described() -> tuple[Any, Any]:
+        from growth_models import four_bars
+
+        return four_bars(count)
+
+    return described
+
+
 def example(name: str) -> Callable[[], tuple[Any, None]]:
     """A mechanism of the examples."""
 
@@ -194,12 +229,21 @@ def build_of(described: Callable[[], tuple[Any, Any]]) -> Case:
     return Case(described, lambda given: given[0].build(guess=given[1]) if given[1] else given[0].build())
 
 
+def eigenvalues(s: Any) -> Any:
+    from whippletree.equilibria import eigenvalues_over
+
+    return eigenvalues_over(s, f"{s.joint_names[0]}.effort", np.linspace(0.0, 0.1, 100))
+
+
 CALLS: dict[str, Callable[[Any], object]] = {
     "forward_dynamics": lambda s: s.forward_dynamics(s.q0, s.v0),
     "reactions": lambda s: s.reactions(s.q0, s.v0),
     "mass_matrix": lambda s: s.mass_matrix(s.q0),
     "inverse_dynamics": lambda s: s.inverse_dynamics(s.q0, s.v0, np.zeros(s.nv)),
     "simulate": lambda s: s.simulate(0.01),
+    "linearize": lambda s: s.linearize(),
+    "modes": lambda s: s.linearize().modes(),
+    "eigenvalues": eigenvalues,
 }
 
 CASES: dict[str, Case] = {
@@ -211,6 +255,15 @@ CASES: dict[str, Case] = {
     "4000 laws, read": Case(lambda: laws(4000), read, 3.0),
     "4000 laws, build": Case(lambda: read(laws(4000)), lambda model: model.build()),
     "4000 laws, forward_dynamics": Case(lambda: read(laws(4000)).build(), CALLS["forward_dynamics"]),
+    "free beam of 8 modes, modes": Case(built(lambda: free_beam(8)), CALLS["modes"], 1.5),
+    "quarter car, modes": Case(quarter_car, CALLS["modes"], 2.0),
+    "human body, modes": Case(built(human_body), CALLS["modes"], 2.0),
+    "row of 10 four-bars, modes": Case(built(row(10)), CALLS["modes"], 2.0),
+    "row of 30 four-bars, linearize": Case(built(row(30)), CALLS["linearize"]),
+    "row of 100 four-bars, linearize": Case(built(row(100)), CALLS["linearize"], 6.0),
+    "quarter car, eigenvalues of 100 values": Case(quarter_car, CALLS["eigenvalues"]),
+    "row of 10 four-bars, eigenvalues of 100 values": Case(built(row(10)), CALLS["eigenvalues"]),
+    "row of 100 four-bars, reactions": Case(built(row(100)), CALLS["reactions"], 3.0),
     "beam of 12 modes, linearize": Case(built(lambda: flexible_beam(12)), lambda s: s.linearize(s.q0)),
     "lift of 8, build": build_of(lambda: scissor_lift(8)),
     "100 four-bars, build": build_of(lambda: four_bars(100)),

@@ -412,7 +412,7 @@ class EquilibriumSearch:
         unbalanced; forces that depend on time are taken as they are now, as at rest. At singular positions, where
         there are no derivatives, nothing is told.
         """
-        s, q, v = self.system, here.q, here.v
+        s, q, v = self.system.kernels.once, here.q, here.v
         try:
             slopes = s.forward_dynamics_derivatives(q, v, **complete.options)
         except DynamicsError:

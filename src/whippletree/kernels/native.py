@@ -106,7 +106,6 @@ def compile_ir(text: str, *, opt: int = 2) -> bytes:
     """
     import llvmlite.binding as llvm
 
-
     def emit() -> bytes:
         with LLVM:
             machine = _target_machine(opt)

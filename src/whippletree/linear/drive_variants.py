@@ -84,4 +84,4 @@ def _variant(at: NominalState, description: Description) -> System:
     other = System(description, **options)
     if other.joint_names != at.system.joint_names or other.nq != at.system.nq:
         raise StateError("the mechanism without its drive has its coordinates in another order")
-    return other
+    return other.kernels.once

@@ -38,7 +38,7 @@ from whippletree.linear.nominal_state import NominalState, moving_axes
 from whippletree.model.argument_types import JointValues
 from whippletree.system import System
 from whippletree.system.derivative_calls import MinimalCoordinates
-from whippletree.system.evaluator import ParameterValues
+from whippletree.system.evaluator import CallOptions, ParameterValues
 
 __all__ = ["linearize", "minimal_coordinates"]
 
@@ -86,7 +86,7 @@ def linearize(
     >>> pendulum().linearize([np.pi / 2]).modes().frequencies.round(6)
     array([0.610521])
     """
-    at = NominalState.of(system, q, v, tau, a=a, t=t, z=z, parameters=parameters)
+    at = NominalState.of(system.kernels.once, q, v, tau, a=a, t=t, z=z, parameters=parameters)
     at, names = free_drives(at, inputs)
     return _linear_model(at, named_inputs(at.system, names), outputs)
 
@@ -153,11 +153,18 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
         np.array([one.value for one in found]),
         {"q": at.q, "v": at.v, "tau": at.tau, "z": at.z, "t": at.t, "parameters": at.parameters},
         tuple(name for name, _ in places),
-        {b.name: s.jacobian(at.q, b.name, parameters=at.parameters) for b in s.description.bodies},
+        _body_jacobians(at),
         V.T @ s.mass_matrix(at.q, parameters=at.parameters) @ V,
         dict([*states, *((one.name, one.unit) for one in signals), *((one.name, one.unit) for one in found)]),
         _sizes(A, s.kernels.loops.numbers.column_scale, of_d, of_w),
     )
+
+
+def _body_jacobians(at: NominalState) -> dict[str, Array]:
+    """Return the maps (6, nv) from velocities of the joints to those of all bodies."""
+    s = at.system
+    twists = s.kernels.evaluate("body_twists", (at.q, np.eye(s.nv)), CallOptions(parameters=at.parameters))
+    return {body.name: J.T for body, J in zip(s.description.bodies, np.swapaxes(twists, 0, 1), strict=True)}
 
 
 def _sizes(A: Array, lengths: Array, of_d: Indices, of_w: Indices) -> Array:

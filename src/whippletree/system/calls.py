@@ -11,6 +11,7 @@ import numpy as np
 
 from whippletree.errors import DynamicsError, StateError, WhippletreeError
 from whippletree.kernels.entry import DONE, SLOW_PATH
+from whippletree.kernels.evaluated import Evaluated
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.threads import processors
 from whippletree.spatial.scalars import shown
@@ -55,7 +56,7 @@ class Call:
 
     def __init__(
         self,
-        kernel: Kernel | Pieces | DerivativesByColumn,
+        kernel: Kernel | Evaluated | Pieces | DerivativesByColumn,
         argument: Callable[[str, int], Argument],
         diagnose: Diagnosis,
         fallback: Fallback | None = None,

@@ -254,7 +254,7 @@ class DerivativeCalls(SystemParts):
         "closure_residual", "closure_jacobian", "element_forces", "state_rates", "powers"; and "joint_motion" (2, nv) is
         what displacements and velocities of all joints do. All of them are those of the motion: other joints follow the
         independent ones, and accelerations and reactions follow the state. Each field has the shape of the result, and
-        one more axis for its columns.
+        one more axis for its columns. It is evaluated as it was traced, and not compiled.
 
         >>> s = four_bar()
         >>> s.derivatives_of("pose", s.q0, s.v0, frame="coupler").q.shape
@@ -269,7 +269,9 @@ class DerivativeCalls(SystemParts):
         if framed and isinstance(frame, str) and not frame:
             raise StateError(f"{name} is about a body or frame: name it with frame=")
         place = inputs.place_name(frame) if framed else ""
-        call, more = self._evaluate.prepare(derivatives_name(name), options_of(options, checked=True), place)
+        call, more = self.kernels.once.kernels.evaluate.prepare(
+            derivatives_name(name), options_of(options, checked=True), place
+        )
         found = call.run((q, v, tau, *more), None, threads)
         if name == "reactions":  # the plan may have welds behind the joints that were described
             found = found[..., : len(self.description.joints), :, :]

@@ -20,6 +20,7 @@ from whippletree.foundation.old_names import warn_of_old
 from whippletree.foundation.once import made_once
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.compile_notice import tracing_seconds
+from whippletree.kernels.evaluated import Evaluated
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
 from whippletree.kernels.lowering import program_of
 from whippletree.kernels.repeat import Repeated, least_seconds
@@ -92,7 +93,7 @@ class Engine:
         self.lock = self.equations.lock
         self._store = store or KernelStore()
         self._cache = self._store.cache
-        self._calls: dict[Request, Call] = {}
+        self._calls: dict[tuple[Request, bool], Call] = {}
         self._kernels: dict[Request, Kernel] = {}
         self._traced: dict[Request, ca.Function] = {}  # traces that were made to be weighed
         self._checked = False
@@ -204,18 +205,19 @@ class Engine:
             worst = max(worst, float(values[-1] / values[0]) if values[0] > 0 else np.inf)
         return worst
 
-    def call(self, request: Request) -> Call:
-        """Return the call of a request, made when first asked for."""
-        call = self._calls.get(request)
+    def call(self, request: Request, *, once: bool = False) -> Call:
+        """Return the call of a request, made when first asked for; what is asked for `once` is not compiled."""
+        key = request, once
+        call = self._calls.get(key)
         if call is None:
             with self.lock:
-                call = self._calls[request] = self._calls.get(request) or self._new_call(request)
+                call = self._calls[key] = self._calls.get(key) or self._new_call(*key)
         return call
 
-    def _new_call(self, request: Request) -> Call:
+    def _new_call(self, request: Request, once: bool) -> Call:
         resolved = self.resolved(request)
-        large = self._by_column(resolved) or self._pieces(resolved) if self.equations.large else None
-        kernel = large or self.kernel(resolved)
+        large = self._by_column(resolved, once) or self._pieces(resolved) if self.equations.large else None
+        kernel = large or (self._evaluated(resolved) if once else self.kernel(resolved))
         diagnose = functools.partial(self.diagnose, resolved)
         has_fallback = self.equations.closed and FUNCTIONS[request.function].has_fallback
 
@@ -276,7 +278,24 @@ class Engine:
             "parameters": np.array(self.description.parameter_values, dtype=np.float64),
         }
 
-    def _by_column(self, request: Request) -> DerivativesByColumn | None:
+    def _evaluated(self, request: Request, *, changes: bool = False) -> Kernel | Evaluated:
+        """Return a function, or its changes, without machine code, unless it is a loop, which is compiled at once."""
+        from whippletree.programs.tangents import tangent_function
+        from whippletree.system.large_derivatives import tangent_signature
+
+        eq = self.equations
+        if eq.rolls(request) or (changes and eq.reduces_by_items(request)):
+            return self._tangent_kernel(request) if changes else self.kernel(request)
+        key = self._on_disk(request, f"{'tangent|' * changes}{self._key(request)}")
+        signature = eq.signature(request)
+        if not changes:
+            return Evaluated(key, signature, lambda: self._trace(request), self._cache, self._defaults)
+        whole, varying = tangent_signature(signature)
+        return Evaluated(
+            key, whole, lambda: tangent_function(self._trace(request), varying), self._cache, self._defaults
+        )
+
+    def _by_column(self, request: Request, once: bool) -> DerivativesByColumn | None:
         """Return the calls that answer for derivatives of a large mechanism."""
         from whippletree.system.large_derivatives import DerivativesByColumn, differentiated
 
@@ -285,11 +304,16 @@ class Engine:
         if not self.equations.closed:
             self.check_hinges()
         dynamics = self.resolved(Request("forward_dynamics"))
+        value, change = (
+            (self._evaluated, functools.partial(self._evaluated, changes=True))
+            if once
+            else (self.kernel, self._tangent_kernel)
+        )
         return DerivativesByColumn(
             self.equations,
             request,
-            lambda part: self.kernel(self.resolved(part)),
-            lambda part: self._tangent_kernel(self.resolved(part)),
+            lambda part: value(self.resolved(part)),
+            lambda part: change(self.resolved(part)),
             by_responses=self.equations.closed and self.equations.reduces_by_items(dynamics),
         )
 
@@ -365,15 +389,23 @@ class Engine:
         return self.kernel(self.resolved(Request(function, formulation_name(formulation), baumgarte=baumgarte)))
 
     def _program(self, request: Request) -> Program:
-        """Trace a request; dynamics are checked for hinges that move nothing."""
+        """Trace a request, in loops or as a straight line."""
+        if not self.equations.rolls(request):
+            return program_of(self._trace(request))
+        from whippletree.kernels.loop_lowering import RolledLoops
+
+        self._check_dynamics(request)
+        return RolledLoops(self.equations.roll(request))
+
+    def _trace(self, request: Request) -> ca.Function:
+        """Trace a request as a straight line."""
+        self._check_dynamics(request)
+        return self._traced.pop(request) if request in self._traced else self.equations.trace(request)
+
+    def _check_dynamics(self, request: Request) -> None:
+        """Refuse dynamics of a tree with hinges that move nothing."""
         if FUNCTIONS[request.function].dynamic and not self.equations.closed:
             self.check_hinges()
-        if self.equations.rolls(request):
-            from whippletree.kernels.loop_lowering import RolledLoops
-
-            return RolledLoops(self.equations.roll(request))
-        traced = self._traced.pop(request) if request in self._traced else self.equations.trace(request)
-        return program_of(traced)
 
     def check_hinges(self) -> None:
         """Refuse a joint whose articulated inertia is singular wherever the mechanism is.

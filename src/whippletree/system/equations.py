@@ -260,6 +260,7 @@ class Equations:
             "nj": lambda: len(described.joints),
             "n_nodes": lambda: sum(position is not None for position in self.node_tree().positions),
             "n_tree_nodes": lambda: len(self.node_tree().node_constants),
+            "n_bodies": lambda: len(described.bodies),
             "n_states": lambda: len(described.states),
             "n_rows": lambda: n_rows,
             "n_full_rows": lambda: full_row_count(self.attachments()),

@@ -96,7 +96,7 @@ class Evaluator:
     """Evaluates functions of a system by name.
 
     `cached` holds the calls that need nothing but a state, by `cache_key`: the second call of a function finds its
-    kernel there at once.
+    kernel there at once. What is asked for `once` is evaluated as it was traced, and not compiled.
 
     >>> from whippletree.system.example_systems import pendulum
     >>> evaluate = pendulum().kernels.evaluate
@@ -104,8 +104,8 @@ class Evaluator:
     array([[0.666667]])
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine, self.inputs = engine, engine.inputs
+    def __init__(self, engine: Engine, *, once: bool = False) -> None:
+        self.engine, self.inputs, self._once = engine, engine.inputs, once
         self.closed = engine.equations.closed
         self.cached: dict[str, Call] = {}
         self.idle: dict[object, list[Any]] = {}  # simulations that wait for another run
@@ -139,6 +139,10 @@ class Evaluator:
         """Evaluate a function at a state with options as the user gave them."""
         options = options_of(given, checked=FUNCTIONS[function].dynamic)
         return self(function, state, options, out, given.get("threads"))
+
+    def call(self, request: Request) -> Call:
+        """Return the call of a request, of machine code or not."""
+        return self.engine.call(request, once=self._once)
 
     def forget(self) -> None:
         """Drop all kept calls, for instance when `auto` changes its formulation.
@@ -192,7 +196,7 @@ class Evaluator:
         found = self._calls.get(key)
         if found is None:
             equations, request = self.engine.equations, Request(*key)
-            found = self.engine.call(request), equations.stated(request), equations.timed(request)
+            found = self.call(request), equations.stated(request), equations.timed(request)
             self._calls[key] = found
         return found
 
@@ -206,7 +210,7 @@ class Evaluator:
     ) -> Array:
         """Evaluate a function that is about a body or a frame."""
         given = self.inputs.parameters(parameters)
-        call = self.engine.call(Request(function, AUTO, self.inputs.place_name(place)))
+        call = self.call(Request(function, AUTO, self.inputs.place_name(place)))
         return call.run(state if given is None else (*state, given), out)
 
 

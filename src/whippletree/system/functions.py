@@ -223,6 +223,9 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "leave_open": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.leave_open, of_loops=True),
     "pose": SystemFunction(("q",), "pose", (4, 4), tree_equations.pose, framed=True, without_freedoms=True),
     "node_poses": SystemFunction(("q",), "poses", ("n_tree_nodes", 3, 4), tree_equations.node_poses),
+    "body_twists": SystemFunction(
+        ("q", "v"), "twists", ("n_bodies", 6), tree_equations.body_twists, rolled=False, planned=False
+    ),
     "velocity": SystemFunction(("q", "v"), "velocity", (6,), tree_equations.velocity, framed=True),
     "acceleration": SystemFunction(("q", "v", "a"), "acceleration", (6,), tree_equations.acceleration, framed=True),
     "jacobian": SystemFunction(("q",), "jacobian", (6, "nv"), tree_equations.jacobian, framed=True, rolled=False),

@@ -161,7 +161,7 @@ class KinematicCalls(SystemParts):
             values = self._inputs.parameter_array(more)
             given = (*given, values[..., None, :] if values.ndim > 1 else values)
         if name != GROUND:
-            return self._evaluate.engine.call(Request("wrench_efforts", AUTO, "", (name,))).run(given, out)
+            return self._evaluate.call(Request("wrench_efforts", AUTO, "", (name,))).run(given, out)
         shape = (*q.shape[:-1], 6, self._inputs.nv)
         result = np.empty(shape) if out is None else checked_out(out, shape)
         result[...] = 0.0

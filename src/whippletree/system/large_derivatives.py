@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from whippletree.kernels.entry import Signature
+from whippletree.kernels.evaluated import Evaluated
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.system.derivative_columns import derivative_columns
 from whippletree.system.equations import Equations, Request
@@ -60,8 +61,8 @@ class DerivativesByColumn:
         self,
         eq: Equations,
         request: Request,
-        kernel: Callable[[Request], Kernel],
-        tangent: Callable[[Request], Kernel],
+        kernel: Callable[[Request], Kernel | Evaluated],
+        tangent: Callable[[Request], Kernel | Evaluated],
         by_responses: bool,
     ) -> None:
         self.signature, self._columns, self._closed = eq.signature(request), derivative_columns(eq), eq.closed
@@ -175,7 +176,7 @@ class DerivativesByColumn:
         return self._evaluated(kernel, state | {f"change of {name}": x for name, x in changes.items()}, threads)
 
     @staticmethod
-    def _evaluated(kernel: Kernel, given: dict[str, Array], threads: int) -> Array:
+    def _evaluated(kernel: Kernel | Evaluated, given: dict[str, Array], threads: int) -> Array:
         """Return what a kernel makes of arrays (size), or (count, size) in which rows are columns of derivatives."""
         inputs = [given.get(name) for name in kernel.input_names]
         counts = {len(x) for x in inputs if x is not None and x.ndim > 1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import MethodType
@@ -42,7 +42,6 @@ from whippletree.system.example_systems import four_bar, pendulum, quarter_car  
 from whippletree.system.fast_path import fast_path
 from whippletree.system.kinematic_calls import KinematicCalls
 from whippletree.system.loop_calls import LoopCalls
-from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.planning import plan_of, with_welds
 from whippletree.system.public_call import public_call
 from whippletree.system.reaction_calls import ReactionCalls
@@ -147,17 +146,17 @@ class System(KinematicCalls, LoopCalls, ReactionCalls, ElementCalls, DerivativeC
         else:
             self._q0, self._v0 = self._assembled(guess, {}), np.zeros(self.nv)
 
-    def _use(self, engine: Engine) -> None:
+    def _use(self, engine: Engine, *, once: bool = False) -> None:
         """Make what the groups of calls work with, on an engine."""
         self._engine, self._inputs, self._lock = engine, engine.inputs, engine.lock
-        self._evaluate = Evaluator(engine)
+        self._evaluate = Evaluator(engine, once=once)
         self._cached = self._evaluate.cached
-        self.kernels = SystemKernels(self._evaluate, build_options=self._options, planned=self._planned)
-
-    def _planned(self, plan: LoopPlan) -> System:
-        """Return this system with another numeric plan of the loops."""
-        names = ("_options", "_n_bodies", "_q0", "_v0", "description", "plan", "nq", "nv")
-        return _Planned(self._engine.planned(plan), {name: getattr(self, name) for name in names})
+        self.kernels = SystemKernels(
+            self._evaluate,
+            build_options=self._options,
+            planned=lambda plan: _Variant(self, engine.planned(plan), once=once),
+            once=lambda: self if once else _Variant(self, engine, once=True),
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.description, {**self._options, "guess": self._q0, "hold": None})
@@ -471,12 +470,13 @@ def _accuracy(value: float | None) -> float:
     return float(found)
 
 
-class _Planned(System):
-    """A system under another numeric plan of its loops; what was traced and compiled is shared with the first."""
+class _Variant(System):
+    """A system under another numeric plan of its loops, or not compiled; what was traced is shared with the first."""
 
-    def __init__(self, engine: Engine, first: Mapping[str, Any]) -> None:
-        vars(self).update(first)
-        self._use(engine)
+    def __init__(self, first: System, engine: Engine, *, once: bool) -> None:
+        for name in ("_options", "_n_bodies", "_q0", "_v0", "description", "plan", "nq", "nv"):
+            setattr(self, name, getattr(first, name))
+        self._use(engine, once=once)
 
 
 def _rebuild(description: Description, options: BuildOptions) -> System:

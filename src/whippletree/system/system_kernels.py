@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import casadi as ca
 
+from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.model.argument_types import Freedoms, JointLike, JointValues
@@ -61,11 +62,12 @@ class SystemKernels:
         *,
         build_options: BuildOptions,
         planned: Callable[[LoopPlan], System],
+        once: Callable[[], System],
     ) -> None:
         self._engine = engine = evaluate.engine
         self.closures, self.elements = ClosureServices(evaluate), ElementStates(evaluate)
         self.derivatives = MinimalMaps(evaluate)
-        self.build_options, self._planned = build_options, planned
+        self.build_options, self._planned, self._once = build_options, planned, once
         self.evaluate: Evaluator = evaluate
         self.states: StateSpace = engine.states
         self.inputs: InputReader = engine.inputs
@@ -89,6 +91,16 @@ class SystemKernels:
     def planned(self, plan: LoopPlan) -> System:
         """Return the system with another numeric plan of the loops; what was traced and compiled is shared."""
         return self._planned(plan)
+
+    @made_once
+    def once(self) -> System:
+        """The same system for an analysis that asks for each function a few times: evaluated, and not compiled.
+
+        >>> s = pendulum()
+        >>> bool(s.kernels.once.forward_dynamics(s.q0, s.v0).round(9) == s.forward_dynamics(s.q0, s.v0).round(9))
+        True
+        """
+        return self._once()
 
     def tune(self) -> FormulationChoice:
         """Let `auto` mean the fastest formulation here, and return what was found; see `ClosureServices.tune`."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "acceleration",
+    "body_twists",
     "center_of_mass",
     "coordinate_rates",
     "corners",
@@ -159,6 +160,15 @@ def pose(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def node_poses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the poses of all nodes, the rows of [R, p] of each."""
     return kinematics.pose_rows(eq.walk(x))
+
+
+def body_twists(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the twists of all bodies."""
+    moving, still = kinematics.twists(eq.walk(x)), ca.SX.zeros(6)
+    places = [eq.node_tree().where[body.name] for body in eq.description.bodies]
+    return ca.vertcat(
+        *(kinematics.frame_twist(moving.at(k), column(place.point)) if k >= 0 else still for k, place in places)
+    )
 
 
 def velocity(eq: Equations, request: Request, x: Symbols) -> ca.SX:
