@@ -73,7 +73,7 @@ bars: $(STAMP)-bench  ## every bar of every benchmark, met or missed; some hours
 papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
 	$(BIN)/whippletree papers
 
-papers-page: $(STAMP)-core  ## the same, written to docs/theory/papers_tables.md; about ten minutes on a quiet machine
+papers-page: $(STAMP)-core  ## the same as pages of docs/theory, and each text's equations
 	$(BIN)/whippletree papers --page docs/theory/papers_tables.md
 	for text in kang-yoon nikravesh critchley-anderson garcia-de-jalon jain; do \
 		$(BIN)/whippletree papers $$text --page docs/theory/equations_$$(echo $$text | tr - _).md; done
