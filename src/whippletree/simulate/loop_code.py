@@ -21,9 +21,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from whippletree.errors import WhippletreeError
+from whippletree.foundation.once import Lock
 from whippletree.kernels.cache import open_cache
 from whippletree.kernels.compile_notice import compiling
-from whippletree.kernels.native import LLVM, NativeCode, compile_ir, host, load_code
+from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 from whippletree.simulate.native_functions import MARKED, MarkedFunction
 
 __all__ = [
@@ -47,6 +48,9 @@ TABLE_FILE, IR_FILE = "loops.json", "loops.ll.xz"
 LEVELS = {"x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"), "x86-64": ()}
 """Levels of x86-64 by LLVM's names, the higher ones first, and the features that a processor has to have."""
 
+_LOADING = Lock()
+"""The lock under which loops are loaded, once. It is not that of LLVM, whose compiler works in a thread of its own."""
+
 _PACKAGE = "whippletree.simulate."
 _MAKER = "whippletree.simulate.loop_compiler.make_loops"
 
@@ -60,7 +64,7 @@ def address(symbol: str) -> int:
 def _address(symbol: str, count: int) -> int:
     """Return the address of one of so many functions."""
     marked = _by_symbol(count).get(symbol)
-    with LLVM:
+    with _LOADING:
         if marked is None or in_package(marked):
             return _loops().addresses[symbol]
         return _compiled_here(marked).addresses[symbol]
