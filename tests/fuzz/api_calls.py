@@ -189,13 +189,15 @@ def of_table(s: wt.System, name: str, joint: str) -> list[Call]:
     """A good call of each row of the table of calls, with every option that it knows."""
     q, v, tau = s.q0, s.v0, np.zeros(s.nv)
     state: dict[str, Any] = {"q": q, "v": v, "tau": tau, "a": tau, "dv": v, "q0": q, "q1": q, "guess": q}
-    state |= {"name": name, "joint": joint, "values": {joint: 0.1}, "seed": 3}
+    state |= {"name": name, "joint": joint, "values": {joint: 0.1}, "seed": 3, "language": "c"}
     options: dict[str, Any] = {"wrenches": {name: np.ones(6)}, "hold": [joint], "about": "origin", "threads": 1}
     options |= {"z": s.z0} if s.nz else {}
     found: list[Call] = []
     for row in calls_of(wt.System).values():
         method = getattr(s, row.name)
         state["name"] = "energy" if row.name in ("function", "c_source", "derivatives_of") else name
+        if row.name == "readable_source":
+            state["name"] = "mass_matrix"
         options["wrenches"] = () if row.name in ("function", "c_source") else {name: np.ones(6)}
         signature = inspect.signature(method).parameters
         if method.__module__.startswith("whippletree.system") and row.name != "matrices":

@@ -263,11 +263,9 @@ def test_a_folder_that_is_not_there(name: str, write: Any, tmp_path: Path) -> No
 def test_a_folder_in_the_way(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match="is a folder, which a file must not take the place of"):
         pendulum().save(tmp_path)
-    for path in ("", 3, None, b"\xff"):
+    for path in ("", 3, None, b"\xff", "a\0b"):
         with pytest.raises(wt.StateError, match="the path of a file must be text"):
             pendulum().save(path)
-    with pytest.raises(ResultError, match="could not be written"):
-        pendulum().save("a\0b")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")

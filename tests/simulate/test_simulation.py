@@ -259,7 +259,7 @@ def test_bad_settings_are_refused() -> None:
         ({"adaptive": "x"}, "adaptive= must be True, False or None, not 'x'"),
         ({"adaptive": 1}, "adaptive= must be True, False or None"),
         ({"foo": 1}, 'no option "foo"; there is every, times, progress, t0, controller'),
-        ({"tolerence": 1e-6}, 'no option "tolerence"; there is tolerance, every'),
+        ({"tolerence": 1e-6}, 'no option "tolerence"; there is tolerance, reference, every'),
         ({"t": 1.0}, 'no option "t"; there is'),
         ({"t0": np.nan}, "t0 must be finite"),
         ({"t0": "noon"}, "t0 must be a number"),

@@ -125,7 +125,7 @@ class _Trace(NamedTuple):
 def _traced(system: System, request: Request, folded: bool, steps: bool = False) -> _Trace:
     made = system.kernels.equations
     fresh = Equations(made.description, made.plan) if folded else Unfolded(made.description, made.plan)
-    fresh.loops = made.loops
+    fresh.loops, fresh.group_methods = made.loops, made.group_methods
     signature = fresh.signature(request)
     symbols = {name: fresh.symbol(name, size) for name, size in signature.inputs}
     inputs = list(symbols.values())

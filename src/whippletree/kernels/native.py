@@ -7,7 +7,6 @@ import ctypes
 import functools
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,18 +122,23 @@ def _interruptible(work: Callable[[], bytes]) -> bytes:
     >>> _interruptible(lambda: b"done")
     b'done'
     """
-    made: Future[bytes] = Future()
+    made: list[bytes] = []
+    failed: list[BaseException] = []
+    ended = threading.Event()
 
     def run() -> None:
         try:
-            made.set_result(work())
+            made.append(work())
         except BaseException as error:
-            made.set_exception(error)
+            failed.append(error)
+        ended.set()
 
     threading.Thread(target=run, daemon=True).start()
-    while not wait([made], timeout=_PIECE).done:  # in pieces: some systems do not interrupt a lock
+    while not ended.wait(_PIECE):  # in pieces: some systems do not interrupt a lock
         pass
-    return made.result()
+    if failed:
+        raise failed[0]
+    return made[0]
 
 
 class NativeCode:

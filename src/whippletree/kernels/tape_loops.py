@@ -54,10 +54,10 @@ class _TapeChunk:
 class LongLine(RolledLoops):
     """A straight line as loops, with the same operations; `code` is the number of those that are compiled.
 
-    >>> x = ca.SX.sym("x", 40)
-    >>> y = ca.vertcat(*(ca.sin(x[i]) * x[i] + 3 for i in range(40)))
+    >>> x = ca.SX.sym("x", 200)
+    >>> y = ca.vertcat(*(ca.sin(x[i]) * x[i] + 3 for i in range(200)))
     >>> LongLine(StraightLine(ca.Function("f", [x], [y]))).code
-    3
+    48
     """
 
     def __init__(self, line: StraightLine) -> None:

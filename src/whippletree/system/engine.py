@@ -118,7 +118,8 @@ class Engine:
         framed = FUNCTIONS[name].framed
         if framed and isinstance(frame, str) and not frame:
             raise StateError(f"{name} is about a body or frame: name it with frame=")
-        if isinstance(wrenches, str | ca.DM | ca.SX | ca.MX) or not isinstance(wrenches, Iterable):
+        scalar = isinstance(wrenches, np.ndarray) and wrenches.ndim == 0
+        if scalar or isinstance(wrenches, str | ca.DM | ca.SX | ca.MX) or not isinstance(wrenches, Iterable):
             raise StateError("wrenches= must list the bodies or frames at which wrenches act")
         about = self.inputs.place_name(frame) if framed else ""
         places = tuple(self.inputs.place_name(w) for w in wrenches)

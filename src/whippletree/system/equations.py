@@ -84,7 +84,7 @@ class Equations:
         self._traced_once: dict[Hashable, Any] = {}  # what was traced of the loops' equations
         self.prescribed = any(use.prescribed for use in description.joints)
         self.closed = bool(plan.cuts or description.closures)
-        self.loops, self.pivot_sizes, self._group_methods = loops, pivot_sizes, group_methods
+        self.loops, self.pivot_sizes, self.group_methods = loops, pivot_sizes, group_methods
 
     def planned(self, loops: LoopPlan, group_methods: Callable[[], Sequence[str]] = tuple) -> Equations:
         """Return the same equations with another numeric plan of the loops.
@@ -167,7 +167,7 @@ class Equations:
     def decisions(self, formulation: Formulation) -> NumericDecisions:
         """Return the numeric decisions that a formulation needs."""
         plan, names = self.loop_plan, set(formulation.needs)
-        groups = self._group_methods() if "group_methods" in names else ()
+        groups = self.group_methods() if "group_methods" in names else ()
         found: dict[str, Any] = {name: getattr(plan, name) for name in names - {"group_methods"}}
         return NumericDecisions(plan.choice, group_methods=groups, **found)
 

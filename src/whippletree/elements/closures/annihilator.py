@@ -54,7 +54,7 @@ def annihilator_labels(joint: Joint) -> tuple[str, ...]:
 
     >>> from whippletree.elements.joints import Screw
     >>> annihilator_labels(Screw(0.1))[-2:]
-    ("force along y of the joint's child", "constrained part of moment about z and force along z")
+    ("force along y of the joint's child", 'constrained part of moment about z and force along z')
     """
     H = joint.joint_map(joint.configuration(ca.SX.sym("q", joint.nq)))
     labels = [_DIRECTIONS[i] for i in _held(H)]
