@@ -118,7 +118,7 @@ class Engine:
         framed = FUNCTIONS[name].framed
         if framed and isinstance(frame, str) and not frame:
             raise StateError(f"{name} is about a body or frame: name it with frame=")
-        scalar = isinstance(wrenches, np.ndarray) and wrenches.ndim == 0
+        scalar = getattr(wrenches, "shape", None) == ()  # an array that cannot be walked through
         if scalar or isinstance(wrenches, str | ca.DM | ca.SX | ca.MX) or not isinstance(wrenches, Iterable):
             raise StateError("wrenches= must list the bodies or frames at which wrenches act")
         about = self.inputs.place_name(frame) if framed else ""
